@@ -1,4 +1,4 @@
-//! Addresses of clients or proxies, as configurations list them.
+//! Sets of client or proxy addresses in a configuration.
 
 use crate::config::error::ConfigError;
 use crate::config::yaml::{Node, Value};
@@ -7,7 +7,7 @@ use hayami_net::Network;
 use hayami_net::service::Address;
 use std::net::IpAddr;
 
-/// Networks, and whether unix sockets belong to them.
+/// Networks, and whether unix sockets are included.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct AddressSet {
     networks: NetworkTable,
@@ -18,7 +18,7 @@ impl AddressSet {
     /// Reads the addresses at `node`: one, or a sequence of them.
     ///
     /// # Errors
-    /// There is none, or something is not an address.
+    /// There is no address, or an element is not an address.
     pub(crate) fn read(node: &Node) -> Result<Self, ConfigError> {
         let wanted = "an address, a network such as 10.0.0.0/8, or `unix:`";
         let (mut networks, mut unix) = (Vec::new(), false);
@@ -35,7 +35,7 @@ impl AddressSet {
         Ok(Self { networks: networks.into_iter().collect(), unix })
     }
 
-    /// Whether the address is one of them.
+    /// Whether the set contains the address.
     pub(crate) fn contains(&self, address: &Address) -> bool {
         match address {
             Address::Ip(address) => self.networks.contains(address.ip()),
@@ -47,7 +47,7 @@ impl AddressSet {
 /// Reads the address or network at `node`.
 ///
 /// # Errors
-/// It is none; `wanted` says what may stand there.
+/// It is not an address or network; `wanted` describes what is allowed.
 pub(crate) fn network(node: &Node, wanted: &str) -> Result<Network, ConfigError> {
     let text = node.text().unwrap_or_default();
     text.parse().map_err(|_| node.expected(wanted).help(instead_of(text)))
@@ -63,7 +63,7 @@ fn instead_of(text: &str) -> &'static str {
     }
 }
 
-/// Whether `unix:` is written there. `[unix:]` is a mapping for YAML.
+/// Whether the node is `unix:`. YAML reads `[unix:]` as a mapping.
 pub(crate) fn is_unix(node: &Node) -> bool {
     match &node.value {
         Value::Mapping(pairs) => matches!(&pairs[..], [(key, value)] if key.is("unix") && value.is("")),

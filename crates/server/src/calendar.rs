@@ -1,11 +1,11 @@
-//! The Gregorian calendar: from seconds since 1970 to a date and back.
+//! The Gregorian calendar: converts seconds since 1970 to dates and back.
 
-/// A point in time and the difference of the local time there.
+/// A point in time with the UTC offset of local time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Moment {
     /// Seconds since 1970.
     pub(crate) unix: u64,
-    /// Millionths of a second.
+    /// Microseconds.
     pub(crate) micros: u32,
     /// Seconds by which the local time is ahead of UTC.
     pub(crate) offset: i32,
@@ -54,7 +54,7 @@ impl Civil {
     }
 }
 
-/// Days from 1970 to a date. Years are counted from March, so that the leap day is the last of them.
+/// Days from 1970 to a date. Years are counted from March, so that the leap day is the last day.
 fn days_before(year: i64, month: i64, day: i64) -> i64 {
     let shifted = if month > 2 { year } else { year - 1 };
     let months = (month + 9) % 12;
@@ -63,7 +63,7 @@ fn days_before(year: i64, month: i64, day: i64) -> i64 {
     365 * shifted + leap_days + yearday - 719_468
 }
 
-/// Year, month and day of the day that comes `days` after the first of January 1970.
+/// Year, month and day of the day `days` after 1 January 1970.
 fn date(days: i64) -> (i64, i64, i64) {
     let guess = 1970 + days.div_euclid(366);
     let year = (guess..).find(|year| days_before(year + 1, 1, 1) > days).unwrap_or(guess);

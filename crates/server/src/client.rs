@@ -1,12 +1,12 @@
-//! What is known of a request's client beyond its connection.
+//! What is known about a request's client beyond its connection.
 
 use hayami_net::service::{Address, ConnectionInfo};
 use std::rc::Rc;
 
-/// What the phases have learnt about the client of one request. The connection of a proxy brings requests of many
-/// clients, over HTTP/2 several at once.
+/// What the phases have found out about the client of one request. The connection of a proxy carries requests of many
+/// clients, over HTTP/2 concurrently.
 ///
-/// As long as nothing is known it is a null pointer.
+/// It is a null pointer as long as nothing is known.
 #[derive(Clone, Debug, Default)]
 pub struct Client(Option<Rc<Known>>);
 
@@ -16,7 +16,7 @@ struct Known {
     user: Option<User>,
 }
 
-/// A user whose credentials were verified.
+/// An authenticated user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct User {
     /// The name.
@@ -26,24 +26,24 @@ pub struct User {
 }
 
 impl Client {
-    /// The client's address: the connection's own, unless a trusted proxy has named another one.
+    /// The client's address: the connection's peer, unless a trusted proxy has forwarded another one.
     #[inline]
     pub fn address<'a>(&'a self, connection: &'a ConnectionInfo) -> &'a Address {
         let known = self.0.as_ref().and_then(|known| known.address.as_ref());
         known.unwrap_or(&connection.peer)
     }
 
-    /// The user, if credentials were verified.
+    /// The user, if authenticated.
     pub fn user(&self) -> Option<&User> {
         self.0.as_ref()?.user.as_ref()
     }
 
-    /// Notes the address that a trusted proxy names.
+    /// Sets the address forwarded by a trusted proxy.
     pub fn set_address(&mut self, address: Address) {
         self.known().address = Some(address);
     }
 
-    /// Notes a user whose credentials were verified.
+    /// Sets the authenticated user.
     pub fn set_user(&mut self, user: User) {
         self.known().user = Some(user);
     }

@@ -1,6 +1,6 @@
-//! Any content as a source: for what has to stand between content and connection, whatever the content is.
+//! Any content as a source: for code between content and connection that must handle every kind of content.
 //!
-//! It costs what other content is spared: files pass through this process. So it is for few responses.
+//! It loses optimizations for other kinds: files pass through this process. So it is used for few responses.
 
 use hayami_http::{Content, FieldSection, FileSlice, Shared, Source, SourceError};
 use hayami_net::blocking::{self, Lane, Task};
@@ -12,12 +12,12 @@ use std::os::unix::fs::FileExt;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-/// Bytes of a file that are read at once.
+/// Bytes of a file to read at once.
 const BLOCK: usize = 64 * 1024;
 
-/// Content, piece by piece.
+/// A source for any content.
 pub(crate) struct ContentSource {
-    /// What is still to come, the next piece last.
+    /// The remaining pieces, the next one last.
     pieces: Vec<Piece>,
     length: Option<u64>,
     trailers: Option<FieldSection>,
@@ -26,7 +26,7 @@ pub(crate) struct ContentSource {
 enum Piece {
     Shared(Shared),
     File(FileSlice),
-    /// The block at the beginning of the slice is read by another thread.
+    /// Another thread is reading the block at the beginning of the slice.
     Reading(FileSlice, Task<io::Result<Vec<u8>>>),
     Stream(Box<dyn Source>),
 }
@@ -51,7 +51,7 @@ impl ContentSource {
         }
     }
 
-    /// Appends some of the next piece, and puts back what is left of it.
+    /// Appends some of the next piece, and puts back the rest.
     fn fill_from(
         &mut self,
         piece: Piece,
@@ -81,7 +81,7 @@ impl ContentSource {
         }
     }
 
-    /// Reads what is in memory; what is not, another thread reads.
+    /// Reads what is in the kernel's memory; otherwise another thread reads from disk.
     fn read(
         &mut self,
         slice: FileSlice,
@@ -128,7 +128,7 @@ impl ContentSource {
         Poll::Ready(Ok(()))
     }
 
-    /// Puts back what is left of a slice behind these bytes.
+    /// Puts back the rest of a slice behind these bytes.
     fn advance(&mut self, slice: FileSlice, count: usize) -> Filled {
         if count == 0 {
             return Err(SourceError("a file was truncated while it was being sent".to_owned()));
@@ -175,7 +175,7 @@ mod tests {
     use std::fs::File;
     use std::sync::Arc;
 
-    /// What comes out in so much room at a time.
+    /// The output, read with this much room at a time, and its length.
     fn collect(content: Content, room: usize) -> (Vec<u8>, Option<u64>) {
         let mut source = ContentSource::new(content);
         let length = source.length();

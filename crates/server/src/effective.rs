@@ -1,8 +1,8 @@
-//! The effective configuration as text, for `hayami -t -v`: what is set for the process, on every listener, in every
-//! host and at every path; for `-t -vv` with the defaults.
+//! The effective configuration as text, for `hayami -t -v`: the settings of the process, of every listener, host and
+//! path; for `-t -vv` with the defaults.
 //!
-//! The text reads like a configuration, and inherits like one: every value stands once, on the level where it was
-//! written, a default on the outermost level that takes it. Comments say where a value comes from.
+//! The text has the form of a configuration, with inheritance: every value is listed once, at the level where it was
+//! written, a default at the outermost level that allows it. Comments show where a value was set.
 
 use crate::config::directive::{Directive, Level};
 use crate::config::load::Loaded;
@@ -11,14 +11,14 @@ use crate::config::yaml::Node;
 use crate::features::REGISTRY;
 use crate::modules::listen;
 
-/// Directives that add to what outer levels and earlier lines say; of others the last one holds.
+/// Directives that add to outer levels and earlier lines; of other directives the last line applies.
 const ADDING: &[&str] =
     &["access-log", "allow", "deny", "error-doc", "file.custom-handler", "listen", "setenv", "unsetenv"];
 
-/// The same, by the beginning of their names.
+/// The same, by name prefix.
 const ADDING_FAMILIES: &[&str] = &["header.", "file.mime.", "proxy.header."];
 
-/// Old names, and the names under which they are shown.
+/// Old names, and the names that are shown instead.
 const OLD_NAMES: &[(&str, &str)] = &[
     ("file.send-gzip", "file.send-compressed"),
     ("proxy.websocket", "proxy.tunnel"),
@@ -28,10 +28,10 @@ const OLD_NAMES: &[(&str, &str)] = &[
     ("proxy-status.identity", "proxy.proxy-status.identity"),
 ];
 
-/// Directives whose lines are shown together with those of another one, in the order written, which matters.
+/// Directives shown together with those of another name, in the order written, which is significant.
 const JOINT: &[(&str, &str)] = &[("deny", "allow")];
 
-/// Groups whose directives are shown only where they are written: unwritten, they say nothing.
+/// Groups whose directives are shown only where they are written: their defaults are of no interest.
 const SILENT: &[&str] = &[
     "HTTP/2 and HTTP/3: accepted without effect",
     "Reverse proxy: accepted without effect",
@@ -40,10 +40,10 @@ const SILENT: &[&str] = &[
     "Anchors",
 ];
 
-/// Where the comments begin.
+/// The column of comments.
 const COMMENTS: usize = 56;
 
-/// The text, with `defaults` or without; it ends in a line break.
+/// The text, with or without `defaults`; it ends in a line break.
 pub fn text(loaded: &Loaded, defaults: bool) -> String {
     let first = "# What is set, and where. Inner levels inherit from outer ones.\n";
     let mut text = Text { loaded, defaults, lines: first.to_owned() };
@@ -63,7 +63,7 @@ struct Text<'a> {
 }
 
 impl<'a> Text<'a> {
-    /// What is set for the process, and for everything below.
+    /// The settings of the process, and those for everything below.
     fn global(&mut self) {
         for directive in shown() {
             if !matches!(directive.name, "hosts" | "listen") {
@@ -85,7 +85,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// What handshakes for some names are answered with; the first block is for all others too.
+    /// The TLS settings for some server names; the first block also applies to all other names.
     fn block(&mut self, index: usize, block: &listen::Block<'_>) {
         let mut names = block.names.clone();
         if index == 0 {
@@ -111,7 +111,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// Handlers in their order, then what holds for them.
+    /// The handlers in order, then the settings of the path.
     fn path(&mut self, host: usize, path: usize) {
         let prefix = Node::scalar(&self.loaded.settings.hosts[host].paths[path].key.to_string()).flow();
         self.lines.push_str(&format!("      {prefix}:\n"));
@@ -129,8 +129,8 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// What is written of a directive on a level, where `here` says which lines are meant; or its default, if that is
-    /// the outermost level of the directive.
+    /// The lines of a directive at a level, selected by `here`; or its default, if that is the directive's outermost
+    /// level.
     fn directive(&mut self, level: Level, directive: &Directive, here: impl Fn(&Written) -> bool) {
         let indent = match level {
             Level::Global => 0,

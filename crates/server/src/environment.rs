@@ -1,14 +1,14 @@
-//! The environment of a request, which its handlers and its log read: variables of `setenv` and `unsetenv`.
+//! The environment of a request, for its handlers and its log: variables of `setenv` and `unsetenv`.
 
 use crate::config::directive::Level;
 use crate::config::feature_settings::FeatureSetting;
 
-/// The variables in force at one place of the configuration.
+/// The variables at one level of the configuration.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     pub(crate) variables: Vec<Variable>,
-    /// The names that `unsetenv` removes. They count in `file.custom-handler`, whose directives are applied to the
-    /// environment of a path that is known only when a request comes.
+    /// The names that `unsetenv` removes. They are needed for `file.custom-handler`, whose directives apply to the
+    /// environment of a path that is known only when a request is handled.
     pub(crate) removed: Vec<String>,
 }
 
@@ -21,18 +21,18 @@ pub(crate) struct Variable {
     pub(crate) name: String,
     /// Its value.
     pub(crate) value: String,
-    /// Where it was set: `unsetenv` goes before the `setenv` of its own level, however they are written.
+    /// The level that sets it: `unsetenv` is applied before the `setenv` of its own level, in any order.
     pub(crate) level: Level,
 }
 
-/// What the requests of a path see.
+/// The environment of a path's requests.
 #[derive(Debug, Default)]
 pub struct Environment {
     variables: Vec<(String, String)>,
 }
 
 impl Environment {
-    /// The environment these settings give.
+    /// The environment for these settings.
     pub fn new(settings: &Settings) -> Self {
         Self { variables: settings.variables.iter().map(|v| (v.name.clone(), v.value.clone())).collect() }
     }
@@ -53,7 +53,7 @@ impl Environment {
     }
 }
 
-/// What `setenv` and `unsetenv` in `file.custom-handler` change in the environment of a path.
+/// The changes by `setenv` and `unsetenv` in `file.custom-handler` to the environment of a path.
 #[derive(Debug, Default)]
 pub struct Changes {
     removed: Vec<String>,
@@ -61,7 +61,7 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// The changes these settings ask for.
+    /// The changes for these settings.
     pub fn new(settings: &Settings) -> Self {
         Self { removed: settings.removed.clone(), set: Environment::new(settings) }
     }

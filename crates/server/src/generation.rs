@@ -1,8 +1,8 @@
-//! A generation: everything that a configuration means, built once and shared by all workers.
+//! A generation: everything built from a configuration, once, and shared by all workers.
 //!
-//! What belongs to one worker (caches, pools of connections, buffers of logs, the routes that its requests have met) hangs
-//! beside it, in its [`Site`](crate::service::Site). A reload builds the next generation; a request stays with
-//! the one that it began with, and the last one that uses a generation frees it.
+//! What belongs to one worker (caches, connection pools, log buffers, the routes that its requests have used) is in its
+//! [`Site`](crate::service::Site). A reload builds the next generation; a request keeps the one it began with, and the
+//! last user of a generation frees it.
 
 use crate::config::settings::Settings;
 use crate::modules::access_log::Logs;
@@ -14,7 +14,7 @@ use crate::modules::upstreams::{Shared, Uploads};
 use crate::router::Map;
 use std::sync::Arc;
 
-/// A configuration, ready to be served.
+/// A configuration that is ready to be served.
 pub struct Generation {
     settings: Arc<Settings>,
     logs: Arc<Logs>,
@@ -23,22 +23,22 @@ pub struct Generation {
     upstreams: Arc<Shared>,
 }
 
-/// What the paths of a configuration need of their workers. Found once: with thousands of paths the search would delay
-/// requests.
+/// What the paths of a configuration require of workers. Determined once: with thousands of paths the search would
+/// delay requests.
 #[derive(Clone, Copy)]
 pub(crate) struct Needs {
-    /// Applications and upstreams are told to which address a client is connected.
+    /// Applications or upstreams are sent the local address of a client's connection.
     pub(crate) local_address: bool,
-    /// Clients of some path are told how long their requests took.
+    /// Durations are reported to clients of some path.
     pub(crate) timing: bool,
 }
 
 impl Generation {
-    /// The generation of these settings. Its access logs are not open yet, nothing is known of its upstreams, and listeners have
-    /// the numbers of their bindings.
+    /// Builds the generation of these settings. Its access logs are not open yet, the state of its upstreams is empty,
+    /// and listeners have the indexes of their bindings.
     ///
     /// # Errors
-    /// One line for the user: what cannot be built, where it stands and why.
+    /// One line for the user: what cannot be built, where and why.
     pub fn new(settings: Arc<Settings>) -> Result<Self, String> {
         let map = Map::new(&settings)?;
         let needs = Needs {
@@ -48,7 +48,7 @@ impl Generation {
         Ok(Self { settings, logs: Arc::default(), map, needs, upstreams: Arc::default() })
     }
 
-    /// What it was built from.
+    /// The settings it was built from.
     pub fn settings(&self) -> &Arc<Settings> {
         &self.settings
     }
@@ -70,7 +70,7 @@ impl Generation {
         &self.upstreams
     }
 
-    /// Opens the access logs. To be called before the program gives up its rights, and before there are services.
+    /// Opens the access logs. To be called before the program drops its privileges, and before services are created.
     ///
     /// # Errors
     /// One line for the user: what cannot be opened and why.
@@ -79,14 +79,14 @@ impl Generation {
         Ok(())
     }
 
-    /// Begins to know its upstreams; `uploads` bounds the content of requests that waits for them. To be called after
-    /// applications have been started, and before there are services.
+    /// Creates the state of its upstreams; `uploads` limits the request content that waits for them. To be called after
+    /// applications have been started, and before services are created.
     pub fn open_upstreams(&mut self, uploads: Uploads) {
         self.upstreams = Arc::new(Shared::new(self.settings.global.get::<upstreams::Settings>(), uploads));
     }
 
-    /// Opens the access logs, and takes over what the generation `before` has that stays: the commands of logs, and the
-    /// upstream groups with what is known of them.
+    /// Opens the access logs, and takes over what is unchanged from the generation `before`: the commands of logs, and
+    /// the upstream groups with their state.
     ///
     /// # Errors
     /// As of [`open_logs`](Self::open_logs).
@@ -104,8 +104,8 @@ impl Generation {
         Ok(())
     }
 
-    /// Says which listeners belong to which bindings: numbers of listeners hold for the whole life of the process, those of
-    /// bindings are indexes in a configuration. To be called before there are services.
+    /// Assigns listeners to bindings: the numbers of listeners are constant for the life of the process, those of
+    /// bindings are indexes in a configuration. To be called before services are created.
     pub fn assign_listeners(&mut self, listeners: impl Iterator<Item = (usize, usize)>) {
         self.map.assign_listeners(listeners);
     }

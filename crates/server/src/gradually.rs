@@ -1,15 +1,15 @@
-//! Work in many small pieces on a worker's thread, for which no request waits.
+//! Work in many small pieces on a worker's thread that no request waits for.
 
 use std::time::Duration;
 
-/// Pieces at a time. Building or freeing a route takes a few microseconds, so that these delay a request by about a tenth
-/// of a millisecond.
+/// Pieces per turn. Building or freeing a route takes a few microseconds, so that a turn delays a request by about a
+/// tenth of a millisecond.
 const PIECES: usize = 32;
 
-/// Between two of these.
+/// Pause between two turns.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// Does the work for each item, a few at a time; in between, the worker serves. To be run as a task of the worker.
+/// Does the work for each item, a few per turn; in between, the worker serves requests. To be run on the worker.
 pub(crate) async fn gradually<T>(items: impl IntoIterator<Item = T>, mut work: impl FnMut(T)) {
     for (number, item) in items.into_iter().enumerate() {
         if number % PIECES == PIECES - 1 {

@@ -1,4 +1,4 @@
-//! The two contracts of this layer: a [`Handler`] answers a request, a [`Filter`] changes a response.
+//! The two traits of this layer: a [`Handler`] responds to a request, a [`Filter`] changes a response.
 
 use crate::client::Client;
 use crate::script::Script;
@@ -16,9 +16,9 @@ pub use interims::Interims;
 #[cfg(test)]
 pub(crate) mod testing;
 
-/// One request on its way through hosts, paths and handlers.
+/// A request while it passes hosts, paths and handlers.
 pub struct Exchange<'a> {
-    /// The request's head. A handler that answers later and needs more of it than a few fields takes it
+    /// The request's head. A handler that responds later and needs more of it than a few fields takes it
     /// (`std::mem::take`).
     pub head: &'a mut RequestHead,
     /// The whole path, decoded once, without dot segments (`hayami_http::target::normalize`).
@@ -28,82 +28,81 @@ pub struct Exchange<'a> {
     pub below: usize,
     /// The connection.
     pub connection: &'a Rc<ConnectionInfo>,
-    /// What is known of the client beyond that.
+    /// What else is known about the client.
     pub client: &'a Client,
     /// The request's environment (`setenv`), innermost level last; shared by all requests of a path.
     pub env: &'a Rc<crate::environment::Environment>,
-    /// Its content, `None` if there is none. Nothing of it is read before a handler asks for it; what no handler takes is
-    /// thrown away.
+    /// Its content, `None` if there is none. It is not read until a handler asks for it; content that no handler takes
+    /// is discarded.
     pub content: &'a mut Option<RequestBody>,
-    /// The tunnel that the client asks for instead of an ordinary answer.
+    /// The tunnel that the client requests instead of an ordinary response.
     pub upgrade: &'a mut Option<Upgrade>,
-    /// Where interim responses go, if the client may have them.
+    /// Sends interim responses, if the client accepts them.
     pub interims: Option<Interims<'a>>,
-    /// Records the upstreams that are called, if a log or `server-timing` needs it.
+    /// Records the upstreams that are tried, if a log or `server-timing` needs it.
     pub trace: Option<&'a Rc<UpstreamTrace>>,
-    /// It came before the TLS handshake was complete (RFC 8470).
+    /// Whether it was received before the TLS handshake was complete (RFC 8470).
     pub early: bool,
-    /// Path and query that the client asked for, if an internal redirect has changed them.
+    /// The path and query of the client's request, if an internal redirect has changed them.
     pub asked: Option<&'a [u8]>,
-    /// The file for which the handler stands in (`file.custom-handler`).
+    /// The file that is handled instead of being sent (`file.custom-handler`).
     pub script: Option<&'a Script>,
 }
 
 impl Exchange<'_> {
-    /// The client's address: the connection's own, unless a trusted proxy has named another one (`real-ip`).
+    /// The client's address: the connection's peer, unless a trusted proxy has forwarded another one (`real-ip`).
     #[inline]
     pub fn client_address(&self) -> &Address {
         self.client.address(self.connection)
     }
 }
 
-/// What a handler says to a request.
+/// The result of a handler.
 pub enum Outcome {
-    /// Not mine: ask the next handler of the path.
+    /// The next handler of the path is called.
     Declined,
-    /// Answered now.
+    /// The response is complete.
     Ready(Response),
-    /// Cannot be answered as it should: the client gets the response, the logs the reason.
+    /// An error: the client gets the response, the logs the reason.
     Failed {
-        /// An error.
+        /// An error response.
         response: Response,
         /// What went wrong, on one line.
         reason: String,
     },
-    /// Answered elsewhere in this server: start over with another target (`redirect` with `internal: YES`).
+    /// The request is redirected internally to another target (`redirect` with `internal: YES`).
     Internal {
         /// A path and query, still percent-encoded, or `http://host/path` for another host of this server.
         target: Vec<u8>,
-        /// Whether the method stays; if not, all but HEAD become GET.
+        /// Whether the method is kept; if not, all except HEAD become GET.
         keep_method: bool,
     },
-    /// Answered with the index file of the directory that the path names, unless a path of the configuration stands for
-    /// that file itself.
+    /// The index file of the requested directory, unless the configuration has a path for that file itself.
     Index(Box<IndexFile>),
-    /// It is for a file that another handler answers for (`file.custom-handler`).
+    /// The file needs another handler (`file.custom-handler`).
     Delegated(Box<Delegated>),
-    /// Needs I/O; the connection's task polls it. What comes is treated like an answer given at once: a
-    /// file that turns out not to exist once the disk has spoken is still declined to the next handler.
+    /// Needs I/O; the connection's task polls it. The result is treated like an immediate one: a file that turns out
+    /// not to exist once the disk has been read is still declined to the next handler.
     Later(Later),
 }
 
 impl Outcome {
-    /// An outcome that this server makes by itself: a client that has closed its half of the connection still gets it.
+    /// A result made by this server itself: a client that has closed its half of the connection still gets it.
     pub fn later(outcome: impl Future<Output = Self> + 'static) -> Self {
         Self::Later(Later { outcome: Box::pin(outcome), cancel_on_close: false })
     }
 
-    /// An outcome that costs other servers or applications work: it is given up as soon as the client closes its
-    /// connection, even if only its half of it.
+    /// A result that other servers or applications have to work for: it is cancelled as soon as the client closes the
+    /// connection, even if only its half.
     pub fn from_upstream(outcome: impl Future<Output = Self> + 'static) -> Self {
         Self::Later(Later { outcome: Box::pin(outcome), cancel_on_close: true })
     }
 }
 
-/// An outcome that comes later.
+/// A result that is available later.
 pub struct Later {
     outcome: Pin<Box<dyn Future<Output = Outcome>>>,
-    /// Over HTTP/1.1, whether it is given up when the client closes its half of the connection.
+    /// Over HTTP/1.1, whether it is cancelled when the client closes its half of the connection.
     pub cancel_on_close: bool,
 }
 
@@ -115,28 +114,28 @@ impl Future for Later {
     }
 }
 
-/// The answer to a request for a directory.
+/// The response to a request for a directory.
 pub struct IndexFile {
     /// The name of the index file.
     pub name: Arc<[u8]>,
-    /// The answer.
+    /// The response.
     pub response: Response,
 }
 
-/// A request for a file that a handler answers for.
+/// A request for a file that needs another handler.
 pub struct Delegated {
-    /// Who answers.
+    /// The handler.
     pub handler: Rc<dyn Handler>,
     /// The file.
     pub script: Script,
 }
 
-/// Answers requests of one path. Made once per worker.
+/// Handles the requests of one path. Created once per worker.
 pub trait Handler {
-    /// Answers, declines, or promises an answer.
+    /// Responds, declines, or returns a future.
     fn handle(&self, exchange: &mut Exchange<'_>) -> Outcome;
 
-    /// Whether it is asked for ways to other servers: CONNECT, which has no path.
+    /// Whether it handles CONNECT, which has no path.
     fn connects(&self) -> bool {
         false
     }
@@ -152,18 +151,18 @@ impl<H: Handler + ?Sized> Handler for Rc<H> {
     }
 }
 
-/// What filters and logs may know of the request when its response is there.
+/// The properties of a request available to filters and logs along with its response.
 pub struct RequestInfo<'a> {
     /// The request's head.
     pub head: &'a RequestHead,
     /// The decoded path.
     pub path: &'a [u8],
-    /// Whether the response grants it a tunnel, whose bytes are not content.
+    /// Whether the response opens a tunnel, whose bytes are not content.
     pub tunnel: bool,
 }
 
-/// Changes a response before it leaves. Made once per worker.
+/// Changes a response before it is sent. Created once per worker.
 pub trait Filter {
-    /// Changes `response`, or leaves it alone.
+    /// Changes `response`, or leaves it unchanged.
     fn apply(&self, request: &RequestInfo<'_>, response: &mut Response);
 }

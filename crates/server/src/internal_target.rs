@@ -1,4 +1,4 @@
-//! Heads of requests that the server makes from others: internal redirects and subrequests.
+//! Heads of requests derived from others: internal redirects and subrequests.
 
 use hayami_http::request::RequestLine;
 use hayami_http::{RequestHead, Span, TargetForm, Version};
@@ -8,13 +8,13 @@ pub(crate) fn page(head: &RequestHead, url: &[u8]) -> RequestHead {
     with_target(b"GET", &resolve(head.path(), url), b"", head.version())
 }
 
-/// The head of a `GET` without fields for a path and query, of the same authority.
+/// The head of a `GET` without fields for a path and query, with the same authority.
 pub(crate) fn get(head: &RequestHead, target: &[u8]) -> RequestHead {
     with_target(b"GET", target, head.authority(), head.version())
 }
 
-/// `head` with another target: of the same authority, unless the target names another one. Without `keep_method`, all
-/// methods but HEAD become GET.
+/// `head` with another target, and the same authority unless the target names another one. Without `keep_method`, all
+/// methods except HEAD become GET.
 pub(crate) fn redirected(head: &RequestHead, to: &[u8], keep_method: bool) -> RequestHead {
     let kept = keep_method || head.method_name() == b"HEAD";
     let method = if kept { head.method_name() } else { b"GET" };
@@ -23,7 +23,7 @@ pub(crate) fn redirected(head: &RequestHead, to: &[u8], keep_method: bool) -> Re
     changed
 }
 
-/// Path and query of a target, as they came.
+/// Path and query of a target, as received.
 pub(crate) fn path_and_query(head: &RequestHead) -> Vec<u8> {
     let query = head.query().map(|query| [b"?", query].concat());
     [head.path(), &query.unwrap_or_default()].concat()
@@ -44,7 +44,7 @@ fn resolve(base: &[u8], url: &[u8]) -> Vec<u8> {
     [&base[..folder], url].concat()
 }
 
-/// Where the authority of `http://authority/…` stands.
+/// The span of the authority in `http://authority/…`.
 fn authority_span(url: &[u8]) -> Option<(usize, usize)> {
     let start = memchr::memmem::find(url, b"://")? + 3;
     let scheme = &url[..start - 3];
@@ -55,7 +55,7 @@ fn authority_span(url: &[u8]) -> Option<(usize, usize)> {
     Some((start, len.map_or(url.len(), |len| start + len)))
 }
 
-/// The head of a request without fields, for `target` of `authority` unless it names one itself.
+/// The head of a request without fields for `target`, with `authority` unless the target has its own.
 fn with_target(method: &[u8], target: &[u8], authority: &[u8], version: Version) -> RequestHead {
     let bytes = [method, b" ", target, b" ", authority].concat();
     let start = method.len() + 1;

@@ -1,4 +1,4 @@
-//! What to answer: the configuration, the router, handlers, filters and logs.
+//! Generates responses: the configuration, the router, handlers, filters and logs.
 //!
 //! ```text
 //! configuration file ─ config::yaml ─▶ nodes ─ features (directive tables) ─▶ Settings
@@ -6,8 +6,8 @@
 //! net::Request ─ Router ─▶ handler ─▶ filters ─▶ net::Answer
 //! ```
 //!
-//! Here is nothing of frames, sockets or timers (the `net` crate) and nothing of the process
-//! (signals, user, descriptors: the `hayami` program).
+//! Frames, sockets and timers are in the `net` crate; signals, users and descriptors of the process in the `hayami`
+//! program.
 #![forbid(unsafe_code)]
 
 mod address_set;

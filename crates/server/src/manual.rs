@@ -1,4 +1,4 @@
-//! docs/directives.md, from the directive tables.
+//! Generates docs/directives.md from the directive tables.
 
 use crate::config::attribute::Attribute;
 use crate::config::deviation::{BEHAVIOUR, DEVIATIONS, OWN};
@@ -7,7 +7,7 @@ use crate::config::not_yet;
 use crate::features::REGISTRY;
 use crate::modules::{auth, auth_request, listen, real_ip, session_resumption};
 
-/// What stands above the tables.
+/// The text above the tables.
 const HEAD: &str = "# Directives
 
 <!-- Generated from the directive tables: `cargo run -p hayami-server --example directives > docs/directives.md` -->
@@ -55,7 +55,7 @@ fn one(directive: &Directive) -> String {
     )
 }
 
-/// The keys of a directive whose argument is a mapping with a table of its own.
+/// The keys of a directive whose argument is a mapping with its own table.
 fn attributes(directive: &str) -> String {
     match directive {
         "listen" => rows("`ssl`", listen::ssl::ATTRIBUTES),
@@ -71,19 +71,19 @@ fn rows<S>(of: &str, table: &[Attribute<S>]) -> String {
     let mut text =
         format!("\nThe keys of {of}:\n\n| key | argument | default | meaning |\n|---|---|---|---|\n");
     for row in table {
-        // A bar would end the cell.
+        // A bar would end the table cell.
         let argument = quoted(row.argument).replace('|', "\\|");
         text.push_str(&format!("| `{}` | {argument} | {} | {} |\n", row.name, row.default, row.help));
     }
     text
 }
 
-/// Alternatives such as `ON | OFF` would look like a table, and a star like emphasis.
+/// Quotes alternatives such as `ON | OFF`, which would look like a table, and stars, which would look like emphasis.
 fn quoted(text: &str) -> String {
     if text.contains('`') || !text.contains(['|', '*', '<']) { text.to_owned() } else { format!("`{text}`") }
 }
 
-/// What h2o has and hayami has not.
+/// The directives of h2o that hayami does not support yet.
 fn not_yet() -> String {
     let mut text =
         "\n## Not supported yet\n\nThese directives of h2o are errors; they are planned for later \

@@ -1,4 +1,4 @@
-//! Which media types compression makes smaller: a rule by name, and what the configuration says otherwise.
+//! Which media types are compressible: a rule by name, and exceptions in the configuration.
 
 /// A Content-Type without its parameters.
 pub fn essence(content_type: &[u8]) -> &[u8] {
@@ -49,8 +49,8 @@ const OTHERS: [(&[u8], &[&[u8]]); 4] = [
     (b"model", &[b"obj", b"stl"]),
 ];
 
-/// Whether compression makes content of this type smaller, as far as its name tells: text in any form, but nothing that
-/// its own format compresses. Takes a type without parameters, in any case.
+/// Whether content of this type is compressible, judging by its name: text in any form, but no formats that are
+/// compressed already. Takes a type without parameters, in any case.
 pub fn is_compressible(essence: &[u8]) -> bool {
     let Some(slash) = memchr::memchr(b'/', essence) else { return false };
     let (kind, subtype) = (&essence[..slash], &essence[slash + 1..]);
@@ -71,18 +71,18 @@ fn has_suffix(subtype: &[u8], suffix: &[u8]) -> bool {
     start.is_some_and(|start| subtype[start..].eq_ignore_ascii_case(suffix))
 }
 
-/// Whether the file at a path is compressible, if that is known.
+/// Whether the file at a path is compressible; `None` if unknown.
 type OfPath = dyn Fn(&[u8]) -> Option<bool>;
 
-/// What a configuration says about types.
+/// The compressibility of media types in a configuration.
 pub struct Compressibility {
-    /// Types without parameters for which it says otherwise than [`is_compressible`].
+    /// Types without parameters that differ from [`is_compressible`].
     exceptions: Vec<(Box<[u8]>, bool)>,
     of_path: Box<OfPath>,
 }
 
 impl Compressibility {
-    /// With types, and whether each is compressible; and a function that knows it of the file at a path, by its
+    /// Takes types, each with whether it is compressible, and a function for the file at a path, which decides by its
     /// extension.
     pub fn new<'a>(
         types: impl IntoIterator<Item = (&'a str, bool)>,
@@ -94,7 +94,7 @@ impl Compressibility {
         Self { exceptions, of_path: Box::new(of_path) }
     }
 
-    /// Whether compression makes content of this Content-Type smaller.
+    /// Whether content of this Content-Type is compressible.
     #[inline]
     pub fn of_type(&self, content_type: &[u8]) -> bool {
         let essence = essence(content_type);
@@ -102,7 +102,7 @@ impl Compressibility {
         exception.map_or_else(|| is_compressible(essence), |(_, stated)| *stated)
     }
 
-    /// Whether compression makes the file at this path smaller, if its extension tells.
+    /// Whether the file at this path is compressible; `None` if its extension is unknown.
     pub fn of_path(&self, path: &[u8]) -> Option<bool> {
         (self.of_path)(path)
     }

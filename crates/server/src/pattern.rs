@@ -1,8 +1,8 @@
-//! Regular expressions of a configuration: on bytes, without Unicode, in time that is linear in the text whatever the
+//! Regular expressions of a configuration: on bytes, without Unicode, in time linear in the text's length for every
 //! pattern.
 //!
-//! A list of patterns is one automaton, so a text is read once however many patterns it is compared with. The first
-//! pattern of the list counts, not the one that matches first in the text.
+//! A list of patterns is one automaton, so a text is read once, however many patterns there are. The first matching
+//! pattern of the list counts, not the one whose match is first in the text.
 
 use crate::config::error::ConfigError;
 use crate::config::yaml::Node;
@@ -15,10 +15,10 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Bytes to which a pattern may compile. A long pattern takes a hundredth of it; nested counted repetitions take more.
+/// Limit on a compiled pattern, in bytes. A long pattern takes a hundredth of it; nested counted repetitions take more.
 const MOST: usize = 256 << 10;
 
-/// Patterns of which the first that matches is looked for.
+/// A list of patterns, to find the first that matches.
 #[derive(Debug)]
 pub(crate) struct Patterns(Regex);
 
@@ -28,7 +28,7 @@ impl Patterns {
         let parsed =
             patterns.iter().map(|pattern| parse(pattern).map(anywhere).map_err(|fault| fault.message));
         let parsed = parsed.collect::<Result<Vec<_>, _>>()?;
-        // Each of them is small enough.
+        // Each of them is within the limit.
         let config = Regex::config().nfa_size_limit(None).which_captures(WhichCaptures::Implicit);
         let regex = Regex::builder().configure(config.utf8_empty(false)).build_many_from_hir(&parsed);
         regex.map(Self).map_err(|error| error.to_string())
@@ -41,12 +41,12 @@ impl Patterns {
     }
 }
 
-/// What searches of one worker in the shared lists write to.
+/// Scratch memory for one worker's searches in the shared lists.
 #[derive(Debug)]
 pub(crate) struct PatternMemory(Box<[RefCell<Option<Cache>>]>);
 
 impl PatternMemory {
-    /// Memory for so many lists; it is allocated by their first search.
+    /// Memory for so many lists; allocated by their first search.
     pub(crate) fn new(lists: usize) -> Self {
         Self((0..lists).map(|_| RefCell::default()).collect())
     }
@@ -58,7 +58,7 @@ impl PatternMemory {
     }
 }
 
-/// A pattern whose groups are wanted.
+/// A pattern with capture groups.
 #[derive(Debug)]
 pub(crate) struct Pattern(Regex);
 
@@ -66,7 +66,7 @@ impl Pattern {
     /// A pattern that [`check`] has accepted.
     ///
     /// # Errors
-    /// It is not one; a line for the user.
+    /// It is not a valid pattern; a message for the user.
     pub(crate) fn new(pattern: &str) -> Result<Self, String> {
         let parsed = parse(pattern).map_err(|fault| fault.message)?;
         let config = Regex::config().nfa_size_limit(None).utf8_empty(false);
@@ -74,7 +74,7 @@ impl Pattern {
         regex.map(Self).map_err(|error| error.to_string())
     }
 
-    /// The names of the groups; the first group is the whole match.
+    /// The names of the groups; group 0 is the whole match.
     pub(crate) fn groups(&self) -> impl Iterator<Item = Option<&str>> {
         self.0.group_info().pattern_names(PatternID::ZERO)
     }
@@ -84,7 +84,7 @@ impl Pattern {
         self.0.is_match(Input::new(text))
     }
 
-    /// The first match in `text`, by groups; `None` for those that take no part in it.
+    /// The first match in `text`, by groups; `None` for groups that did not participate.
     pub(crate) fn find(&self, text: &[u8]) -> Option<Vec<Option<Range<usize>>>> {
         let mut captures = self.0.create_captures();
         self.0.search_captures(&Input::new(text), &mut captures);
@@ -93,7 +93,7 @@ impl Pattern {
     }
 }
 
-/// Lists of patterns, each once: thousands of hosts may have the same.
+/// Distinct lists of patterns: thousands of hosts may share one.
 #[derive(Default)]
 pub(crate) struct PatternLists<'a> {
     known: HashMap<Vec<&'a str>, usize>,
@@ -109,7 +109,7 @@ impl<'a> PatternLists<'a> {
     /// The compiled lists, by index.
     ///
     /// # Errors
-    /// One of the patterns is not one that [`check`] accepts; a line for the user.
+    /// A pattern is not one that [`check`] accepts; a message for the user.
     pub(crate) fn compile(self) -> Result<Vec<Patterns>, String> {
         let mut lists: Vec<_> = self.known.into_iter().collect();
         lists.sort_unstable_by_key(|(_, index)| *index);
@@ -117,17 +117,17 @@ impl<'a> PatternLists<'a> {
     }
 }
 
-/// Checks a pattern that is written at `node`.
+/// Checks a pattern written at `node`.
 ///
 /// # Errors
-/// It is not a regular expression, or too large.
+/// It is not a valid regular expression, or too large.
 pub(crate) fn check(node: &Node, pattern: &str) -> Result<(), ConfigError> {
     let checked = parse(pattern).and_then(|parsed| check_size(pattern, &parsed));
     checked.map_err(|fault| node.error(fault.message).help(fault.help))
 }
 
-/// The pattern, to be matched anywhere in a text by an anchored search. Only that prefers the first of several
-/// patterns; an unanchored search prefers the match that begins first.
+/// Makes the pattern match anywhere in a text by an anchored search. Only that prefers the first of several patterns;
+/// an unanchored search prefers the match that begins first.
 fn anywhere(pattern: Hir) -> Hir {
     if pattern.properties().look_set_prefix().contains(Look::Start) {
         return pattern;
@@ -136,14 +136,14 @@ fn anywhere(pattern: Hir) -> Hir {
     Hir::concat(vec![Hir::repetition(any), pattern])
 }
 
-/// What is wrong with a pattern, and what to do.
+/// The fault of a pattern, and a remedy.
 struct Fault {
     message: String,
     help: &'static str,
 }
 
 fn parse(pattern: &str) -> Result<Hir, Fault> {
-    // A line break in a path must not lead past `.*`.
+    // `.*` must also match line breaks in a path.
     let mut parser =
         regex_syntax::ParserBuilder::new().unicode(false).utf8(false).dot_matches_new_line(true).build();
     parser.parse(pattern).map_err(|error| {

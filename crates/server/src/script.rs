@@ -1,4 +1,4 @@
-//! A script that answers for a file, and what of a request's path is left over behind it (RFC 3875 §4.1.5, §4.1.13).
+//! A script that handles a file, and the rest of the request's path behind it (RFC 3875 §4.1.5, §4.1.13).
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -7,19 +7,19 @@ use std::rc::Rc;
 /// A script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Script {
-    /// Its path in URLs, prefix of the configured path included.
+    /// Its path in URLs, including the prefix of the configured path.
     pub name: Vec<u8>,
-    /// What follows that in the request's path.
+    /// The rest of the request's path.
     pub info: Vec<u8>,
-    /// The directory below which it is; absolute.
+    /// The directory that contains it; absolute.
     pub root: Rc<Path>,
-    /// Its path below that directory, without a slash in front.
+    /// Its path below that directory, without a leading slash.
     pub file: Vec<u8>,
 }
 
 impl Script {
-    /// Of the file `file` below `root`, for a request whose path has the configured `prefix` and goes on with
-    /// `info` behind the file.
+    /// The script for the file `file` below `root`, for a request whose path consists of the configured `prefix`, the
+    /// file and `info`.
     pub fn new(prefix: &[u8], root: Rc<Path>, file: &[u8], info: &[u8]) -> Self {
         let file = file.strip_prefix(b"/").unwrap_or(file);
         let prefix = prefix.strip_suffix(b"/").unwrap_or(prefix);

@@ -1,12 +1,12 @@
-//! Subrequests: requests that this server makes itself on behalf of one that is under way.
+//! Subrequests: requests made by this server on behalf of another one.
 //!
-//! A subrequest passes the same router and handlers as a client's request, and its response is handed to the caller.
-//! The configuration names its target, not the client: the access phase does not apply, and paths that are `internal` are
-//! found. It has no content, no log line, no filters and no error page, and its interim responses do not reach the client.
-//! It ends when the request on whose behalf it is made ends.
+//! A subrequest passes the same router and handlers as a client's request, and its response is returned to the caller.
+//! Its target is set by the configuration, not by the client: the access phase does not apply, and paths that are
+//! `internal` are available. It has no content, no log line, no filters and no error page, and its interim responses
+//! are not forwarded. It ends when the original request ends.
 //!
-//! Steps of phases start subrequests by [`Subrequests`]; error pages are subrequests of the service itself. For targets
-//! that no host of this server has, [`RemoteServers`] answers.
+//! Steps of phases start subrequests by [`Subrequests`]; error pages are subrequests of the service itself. Targets
+//! that match no host of this server are handled by [`RemoteServers`].
 
 use crate::handler::{Handler, Outcome};
 use hayami_http::{RequestHead, Response};
@@ -15,38 +15,38 @@ use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 
-/// How deep subrequests of subrequests go. Error pages and authorization need one level; a feature that is configured to
-/// ask for itself ends here.
+/// How deep subrequests may be nested. Error pages and authorization need one level; a feature that is configured to
+/// request itself ends here.
 pub const MAX_DEPTH: u8 = 8;
 
-/// What is asked for.
+/// A subrequest.
 pub struct Subrequest {
-    /// Its head; the version, the authority and those fields of the client's that the caller wants to pass on.
+    /// Its head: the version, the authority and those of the client's fields that the caller forwards.
     pub head: RequestHead,
-    /// What answers instead of the handlers of the path.
+    /// The handler to call instead of those of the path.
     pub handler: Option<Rc<dyn Handler>>,
 }
 
-/// What came of a subrequest.
+/// The result of a subrequest.
 pub struct SubResponse {
     /// The response; its content may be read or dropped.
     pub response: Response,
-    /// Why it was not answered as it should have been, on one line. It is not logged: that is up to the caller.
+    /// Why it failed, on one line, if it did. It is not logged: that is up to the caller.
     pub reason: Option<String>,
 }
 
-/// A subrequest under way. Dropping it cancels it.
+/// A subrequest in progress. Dropping it cancels it.
 pub type Responding = Pin<Box<dyn Future<Output = SubResponse>>>;
 
 /// Starts subrequests on behalf of one request.
 pub trait Subrequests {
-    /// Starts one. It makes progress as it is polled, by the request's connection.
+    /// Starts a subrequest. It makes progress when polled, by the request's connection.
     fn start(&self, subrequest: Subrequest) -> Responding;
 }
 
-/// Servers that no host of this one stands for.
+/// Servers other than the hosts of this one.
 pub trait RemoteServers {
-    /// Asks the one that `head` names, whose target is a URL. `early`: the request came before the TLS handshake was
-    /// complete.
+    /// Sends a request to the server that `head` names, whose target is a URL. `early`: the request was received before
+    /// the TLS handshake was complete.
     fn ask(&self, head: &RequestHead, connection: &ConnectionInfo, client: &Address, early: bool) -> Outcome;
 }

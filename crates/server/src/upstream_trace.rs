@@ -1,5 +1,5 @@
-//! Which upstreams a request was sent to, and how long they took: recorded by the handler that calls them, read by logs when
-//! the response has been sent. A request has one only if a log or `server-timing` needs it.
+//! Which upstreams a request was sent to, and how long they took: recorded by the handler that sends it, read by logs
+//! when the response has been sent. A request has one only if a log or `server-timing` needs it.
 
 use hayami_client::Timing;
 use hayami_http::{PassThrough, Source};
@@ -10,10 +10,10 @@ use std::rc::Rc;
 use std::task::Context;
 use std::time::Duration;
 
-/// A time of the upstream that was called last.
+/// A time of the last upstream that was tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UpstreamTime {
-    /// Until there was a connection; zero if one was reused.
+    /// Until connected; zero if a connection was reused.
     Connect,
     /// From there until the request was sent.
     Request,
@@ -36,11 +36,11 @@ pub enum Part {
     Both,
 }
 
-/// The upstreams of one request. Times are those of the upstream that was called last.
+/// The upstreams of one request. Times are those of the last upstream that was tried.
 #[derive(Debug, Default)]
 pub struct UpstreamTrace {
     upstreams: RefCell<String>,
-    /// When the first was asked, and when the last was.
+    /// When the first upstream was tried, and when the last.
     first: Cell<Option<Instant>>,
     last: Cell<Option<Instant>>,
     answered: Cell<Option<Timing>>,
@@ -49,7 +49,7 @@ pub struct UpstreamTrace {
     received: Cell<u64>,
 }
 
-/// Which direction content goes.
+/// The direction of content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// To an upstream.
@@ -59,7 +59,7 @@ pub enum Direction {
 }
 
 impl UpstreamTrace {
-    /// This upstream is called now.
+    /// Records that this upstream is being tried.
     pub fn called(&self, upstream: &str, now: Instant) {
         let mut upstreams = self.upstreams.borrow_mut();
         if !upstreams.is_empty() {
@@ -70,7 +70,7 @@ impl UpstreamTrace {
         self.first.set(self.first.get().or(Some(now)));
     }
 
-    /// It has answered, and its content came with the answer: so many bytes, if any.
+    /// Records its response; `bytes` is the length of the content, if that came along with the head.
     pub fn answered(&self, timing: Timing, bytes: Option<u64>) {
         self.answered.set(Some(timing));
         if let Some(bytes) = bytes {
@@ -79,7 +79,7 @@ impl UpstreamTrace {
         }
     }
 
-    /// Content whose bytes are counted here.
+    /// Wraps content to count its bytes.
     pub fn counted(
         self: &Rc<Self>,
         source: Box<dyn Source>,
@@ -97,12 +97,12 @@ impl UpstreamTrace {
         }))
     }
 
-    /// The upstreams that were called, in order, separated by commas.
+    /// The upstreams that were tried, in order, separated by commas.
     pub fn upstreams(&self) -> impl Deref<Target = String> + '_ {
         self.upstreams.borrow()
     }
 
-    /// From `received`, the time of the request's head, to the first call.
+    /// From `received`, the time of the request's head, to the first attempt.
     pub fn idle(&self, received: Instant) -> Option<Duration> {
         self.first.get().map(|first| first.saturating_duration_since(received))
     }
@@ -117,11 +117,11 @@ impl UpstreamTrace {
         self.bytes(part, self.received.get(), |timing| timing.response_head)
     }
 
-    /// A time of the upstream that was called last.
+    /// A time of the last upstream that was tried.
     pub fn time(&self, time: UpstreamTime) -> Option<Duration> {
         let Timing { connected, sent, head, .. } = self.answered.get()?;
         let connected = connected.unwrap_or_default();
-        // Over HTTP/2 it is not known when a request has left.
+        // Over HTTP/2 the time when a request was sent is unknown.
         let sent = sent.max(connected);
         let end = || Some(self.ended.get()?.saturating_duration_since(self.last.get()?));
         Some(match time {
@@ -133,7 +133,7 @@ impl UpstreamTrace {
         })
     }
 
-    /// What is known when the head of the response leaves, by its names in `server-timing`.
+    /// The times known when the head of the response is sent, by their names in `server-timing`.
     pub fn times_of_head(&self, received: Instant) -> impl Iterator<Item = (&'static str, Duration)> {
         let times = [
             ("proxy-idle", self.idle(received)),
@@ -144,7 +144,7 @@ impl UpstreamTrace {
         times.into_iter().filter_map(|(name, time)| Some((name, time?)))
     }
 
-    /// What is known when its content has left, by its names in `server-timing`.
+    /// The times known when its content has been sent, by their names in `server-timing`.
     pub fn times_of_end(&self) -> impl Iterator<Item = (&'static str, Duration)> {
         let times = [
             ("proxy-response", self.time(UpstreamTime::Response)),
@@ -155,7 +155,7 @@ impl UpstreamTrace {
 
     fn bytes(&self, part: Part, content: u64, head: impl Fn(&Timing) -> usize) -> Option<u64> {
         let head = head(&self.answered.get()?) as u64;
-        // Over HTTP/2 heads are not counted: what is sent is shared by many requests.
+        // Over HTTP/2 heads are not counted: requests share what is sent.
         let head = if part == Part::Content { Some(0) } else { Some(head).filter(|bytes| *bytes > 0) };
         let content = if part == Part::Head { 0 } else { content };
         Some(head? + content)

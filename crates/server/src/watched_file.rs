@@ -1,8 +1,8 @@
-//! Files that the configuration names and that are read again when they change: lists of addresses and of users.
+//! Files named by the configuration that are reloaded when they change: lists of addresses and of users.
 //!
-//! A file is compared with the disk when a request needs it and the last comparison is a second old, by a thread that may
-//! block; the request waits for it. So a change holds a second later, for the first request too, and a server without
-//! requests does nothing. What cannot be read or understood is reported once, and the previous content stays in use.
+//! When a request needs a file and the last comparison is at least a second old, a thread that may block compares it
+//! with the disk, and the request waits for it. So a change takes effect within a second, even for the first request,
+//! and a server without requests does nothing. Errors are reported once, and the previous content remains in use.
 
 use crate::config::feature_settings::FeatureSetting;
 use crate::observe::{Severity, Subject, report};
@@ -19,20 +19,20 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
-/// How long what is known of a file holds.
+/// How long a comparison with the disk is valid.
 const HOLDS: Duration = Duration::from_secs(1);
 
-/// A file that was changed so short a time ago may be changed again without a trace: the clock of file systems ticks a
-/// few times in a hundredth of a second, some once in two seconds.
+/// A file that was changed this recently may be changed again without a new timestamp: the clock of file systems ticks
+/// a few times per hundredth of a second, in some once in two seconds.
 const SETTLES: Duration = Duration::from_secs(2);
 
-/// No list of addresses or users is larger.
+/// Largest file in bytes: no list of addresses or users is larger.
 const LARGEST: u64 = 64 << 20;
 
-/// From the content of a file to what it means, or a line that says what is wrong with it.
+/// Parses the content of a file; the error is a message of one line.
 pub(crate) type Parse<T> = fn(&[u8]) -> Result<T, String>;
 
-/// A file, with what it meant when it was last read. Shared by all workers.
+/// A file with its parsed content when it was last read. Shared by all workers.
 pub(crate) struct WatchedFile<T> {
     path: PathBuf,
     parse: Parse<T>,
@@ -43,14 +43,14 @@ pub(crate) struct WatchedFile<T> {
     state: Mutex<State>,
 }
 
-/// What is known of the file on the disk.
+/// The state of the file on disk.
 #[derive(Default)]
 struct State {
-    /// What was read last, or could not be understood.
+    /// The stamp of the last content that was read, even if it was invalid.
     stamp: Option<Stamp>,
-    /// A change would show in the stamp.
+    /// Whether any later change would show in the stamp.
     settled: bool,
-    /// What was reported last.
+    /// The last error reported.
     problem: String,
 }
 
@@ -58,7 +58,7 @@ impl<T> WatchedFile<T> {
     /// Reads a file for the first time.
     ///
     /// # Errors
-    /// A line for the user: it cannot be read or understood.
+    /// It cannot be read or parsed; a message for the user.
     pub(crate) fn open(path: &Path, parse: Parse<T>) -> Result<Self, String> {
         let shown = path.display();
         let (bytes, stamp) =
@@ -78,25 +78,25 @@ impl<T> WatchedFile<T> {
         })
     }
 
-    /// The file.
+    /// The path of the file.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What it meant when it was last read.
+    /// Its parsed content when it was last read.
     pub(crate) fn load(&self) -> Guard<Arc<T>> {
         self.content.load()
     }
 
-    /// Whether that still holds without looking at the disk.
+    /// Whether the last comparison is still valid, without accessing the disk.
     pub(crate) fn is_fresh(&self, now: Instant) -> bool {
         self.age(now).saturating_sub(self.compared.load(Ordering::Acquire)) < HOLDS.as_nanos() as u64
     }
 
-    /// Compares it with the disk, and reads it again if it has changed. Blocks.
+    /// Compares it with the disk, and reloads it if it has changed. Blocks.
     fn compare(&self) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        // Another request's thread may have been faster.
+        // The thread of another request may have done it already.
         if self.is_fresh(Instant::now()) {
             return;
         }
@@ -139,12 +139,12 @@ impl<T> WatchedFile<T> {
     }
 }
 
-/// The files that a configuration names, while it is read: each is read once, however many places name it, and these have
-/// its content in common.
+/// The files of a configuration while it is being read: each is read once, however many places name it, and these share
+/// its content.
 pub(crate) struct WatchedFiles<T>(HashMap<PathBuf, Arc<WatchedFile<T>>>);
 
 impl<T> WatchedFiles<T> {
-    /// The file at `path`, which is read unless it was opened before.
+    /// The file at `path`, which is read unless it is open already.
     ///
     /// # Errors
     /// As of [`WatchedFile::open`].
@@ -180,7 +180,7 @@ impl<T: Send + Sync + 'static> FeatureSetting for WatchedFiles<T> {}
 
 /// Compares a file with the disk, on a thread that may block.
 pub(crate) async fn refresh<T: Send + Sync + 'static>(file: Arc<WatchedFile<T>>) {
-    // Refused, if too much waits for disks already: then what is known has to do.
+    // Rejected if too many tasks wait for disks: then the known content has to do.
     let _ = blocking::run(Lane::Files, move || file.compare()).await;
 }
 
@@ -190,13 +190,13 @@ impl<T> fmt::Debug for WatchedFile<T> {
     }
 }
 
-/// What shows that a file is another one, or has changed.
+/// Shows that a file was replaced or changed.
 #[derive(Debug, PartialEq, Eq)]
 struct Stamp {
     file: (u64, u64),
     size: u64,
     modified: (i64, i64),
-    /// Of content or attributes. No program can set it.
+    /// Of content or attributes. Programs cannot set it.
     changed: (i64, i64),
 }
 
@@ -213,13 +213,13 @@ impl Stamp {
     fn is_settled(&self) -> bool {
         let changed = Duration::from_secs(u64::try_from(self.changed.0).unwrap_or_default());
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH + changed);
-        // A clock that was set back says nothing.
+        // If the clock was set back, the age is unknown.
         since.is_ok_and(|since| since > SETTLES)
     }
 }
 
 fn read(path: &Path) -> io::Result<(Vec<u8>, Stamp)> {
-    // To open a pipe could block for ever.
+    // Opening a pipe could block forever.
     if !std::fs::metadata(path)?.is_file() {
         return Err(io::Error::other("it is not a regular file"));
     }
@@ -232,7 +232,7 @@ fn read(path: &Path) -> io::Result<(Vec<u8>, Stamp)> {
     Ok((bytes, stamp))
 }
 
-/// Why, in words.
+/// The reason in words.
 fn reason(error: &io::Error) -> String {
     match error.kind() {
         ErrorKind::NotFound => "there is no such file".to_owned(),
@@ -268,7 +268,7 @@ mod tests {
         let problem = |file: &WatchedFile<u32>| file.state.lock().expect("no panic within").problem.clone();
         for (content, want, says) in [
             ("2", 2, ""),
-            // As long, and in the same tick of the file system's clock perhaps.
+            // Of the same length, and possibly within the same tick of the file system's clock.
             ("3", 3, ""),
             ("x", 3, "`x` is not a number"),
             ("x", 3, "`x` is not a number"),

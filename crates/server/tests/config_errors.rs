@@ -1,6 +1,6 @@
-//! Every error message of the configuration: fixtures/config/errors has a file, and what is said of it.
+//! Every error message of the configuration: each file in fixtures/config/errors has its expected output.
 //!
-//! With HAYAMI_WRITE_FIXTURES=1 in the environment, what is said is written down instead of compared.
+//! With HAYAMI_WRITE_FIXTURES=1 in the environment, the output is written instead of compared.
 
 use hayami_server::features::load_file;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Configurations that are read, and what they mean.
+//! Configurations that can be loaded, and their settings.
 
 use hayami_server::config::Loaded;
 use hayami_server::config::settings::{HandlerSettings, Settings};
@@ -168,14 +168,14 @@ fn merges_give_way_to_keys_below_them_and_keep_their_place_above() {
         ("stash: &x {num-threads: 1}\nnum-threads: 2\n<<: *x", 1),
         ("stash: [&x {num-threads: 1}, &y {num-threads: 3}]\n<<: [*x, *y]", 1),
         ("stash: [&x {num-threads: 1}, &y {<<: *x}]\n<<: *y", 1),
-        // An alias may stand above its anchor, as in h2o.
+        // An alias may precede its anchor, as in h2o.
         ("<<: *x\nstash: &x {num-threads: 5}", 5),
         ("<<: !file ../../fixtures/config/parts/common.conf", 2),
         (
             "<<: [!file ../../fixtures/config/parts/empty.conf, !file ../../fixtures/config/parts/common.conf]",
             2,
         ),
-        // Of repeated keys the last one holds.
+        // Of repeated keys the last one applies.
         ("num-threads: 1\nnum-threads: 2", 2),
     ] {
         assert_eq!(threads(text), want, "{text}");
@@ -288,7 +288,7 @@ hosts:
       /:
         file.dir: /a";
     assert_eq!(bare(&set).join("\n"), want);
-    // Defaults of the process and of everything stand at the top, once.
+    // Defaults of the process and of everything are at the top, once.
     let all = effective::text(&load(text), true);
     let top: Vec<_> = bare(&all).into_iter().filter(|line| !line.starts_with([' ', '#'])).collect();
     let names: Vec<_> = top.iter().filter_map(|line| line.split(':').next()).collect();

@@ -1,10 +1,10 @@
-//! Whatever stands in a configuration: it is read or refused, and never more than that.
+//! Random configurations are either loaded or rejected, and never cause a panic.
 
 use hayami_server::effective;
 use hayami_server::features::load_text;
 use proptest::prelude::*;
 
-/// Reads `text` and makes every text of it that there is.
+/// Loads `text` and generates all texts about it.
 fn try_out(text: &str) {
     match load_text("random.conf", text) {
         Ok(loaded) => {
@@ -15,7 +15,7 @@ fn try_out(text: &str) {
     }
 }
 
-/// Pieces of which configurations consist, put together without sense.
+/// Random sequences of pieces of configurations.
 fn pieces() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(vec![
         "listen",

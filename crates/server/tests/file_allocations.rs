@@ -1,4 +1,4 @@
-//! A cached file is served without an allocation: a counting allocator proves it.
+//! Asserts with a counting allocator that a cached file is served without an allocation.
 
 mod counting;
 
@@ -77,7 +77,7 @@ impl Asking {
         })
     }
 
-    /// Asks until the entry is there, then counts the allocations of a thousand answers.
+    /// Warms up the cache, then counts the allocations of a thousand requests.
     fn allocations(&mut self) -> (Response, usize) {
         let response = self.warm_up();
         let env = Rc::default();
@@ -171,7 +171,7 @@ fn what_the_client_has_already_is_told_without_an_allocation() {
 fn validating_an_unchanged_file_allocates_nothing() {
     let mut inherited = FeatureSettings::default();
     inherited.get_mut::<file::Settings>().revalidate = Duration::ZERO;
-    // A file of the system: one made here would be too young to be trusted.
+    // A file of the system: a newly created one would be too recent to be cached without checks.
     let mut asking = Asking::new(Path::new("/usr/bin"), "/env", &[], &inherited);
     let (response, allocations) = asking.allocations();
     assert!(!matches!(response.content, Content::Empty));

@@ -1,4 +1,4 @@
-//! What a request that an upstream answers costs in allocations, over real sockets: a counting allocator knows.
+//! Counts the allocations of a proxied request with a counting allocator, over real sockets.
 
 mod counting;
 
@@ -18,10 +18,10 @@ use tokio::sync::watch;
 #[global_allocator]
 static ALLOCATOR: counting::Counting = counting::Counting;
 
-/// Requests that are counted.
+/// Requests to count.
 const REQUESTS: usize = 500;
 
-/// A site, and at `/allocations` how many its worker has made.
+/// A site that reports the number of its worker's allocations at `/allocations`.
 struct Counted<S>(S);
 
 impl<S: Service> Service for Counted<S> {
@@ -62,7 +62,7 @@ fn upstream() -> (SocketAddr, JoinHandle<()>) {
     (address, thread)
 }
 
-/// A worker that passes everything on.
+/// A worker that proxies everything.
 fn proxy(upstream: SocketAddr) -> (SocketAddr, watch::Sender<Phase>, JoinHandle<()>) {
     let fd = bind(&Endpoint::Tcp(([127, 0, 0, 1], 0).into()), &Options::default()).expect("bound");
     let address = bound_address(&fd);
@@ -97,7 +97,7 @@ fn proxy(upstream: SocketAddr) -> (SocketAddr, watch::Sender<Phase>, JoinHandle<
     (ip, phase, thread)
 }
 
-/// Asks, and reads an answer with content of known length.
+/// Sends a request, and reads a response with content of known length.
 fn ask(stream: &mut TcpStream, path: &str) -> String {
     let request = format!("GET {path} HTTP/1.1\r\nhost: a\r\nuser-agent: test\r\naccept: */*\r\n\r\n");
     stream.write_all(request.as_bytes()).expect("sent");

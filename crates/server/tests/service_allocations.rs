@@ -1,4 +1,4 @@
-//! From request to answer without an allocation, logs included: a counting allocator proves it.
+//! Asserts with a counting allocator that requests are served without an allocation, logs included.
 
 mod counting;
 
@@ -29,7 +29,7 @@ fn head(path: &str, host: &str) -> RequestHead {
     head
 }
 
-/// Asks 2000 times for a small file; the allocations of the second thousand.
+/// Requests a small file 2000 times; returns the allocations of the second thousand.
 fn allocations(configuration: &str, host: &str) -> usize {
     let folder = Folder::new();
     let text = configuration.replace("ROOT", &folder.0.display().to_string());

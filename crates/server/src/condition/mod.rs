@@ -1,6 +1,6 @@
 //! Conditions of handlers: `if` and `unless`, on the method, the client's address, fields and the query.
 //!
-//! A handler whose conditions do not hold declines the request, which the next handler of the path gets.
+//! A handler whose conditions do not hold declines the request, which is passed to the next handler of the path.
 
 mod read;
 
@@ -9,29 +9,29 @@ use crate::handler::{Exchange, Handler, Outcome};
 use crate::pattern::Pattern;
 use crate::query;
 
-/// When a handler acts, as configured.
+/// The conditions of a handler, as configured.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Conditions {
-    /// One of these has to hold, if there are any.
+    /// At least one of these must hold, unless empty.
     when: Vec<Criteria<String>>,
     /// None of these may hold.
     unless: Vec<Criteria<String>>,
 }
 
-/// What a request is compared with; all of it has to hold. Regular expressions are text, or compiled.
+/// Criteria for a request, all of which must hold. Regular expressions are either text or compiled.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Criteria<P> {
     /// One of these methods; empty for any.
     methods: Vec<Box<[u8]>>,
     /// The client's address is one of these.
     addresses: Option<AddressSet>,
-    /// Of each of these fields, a line matches.
+    /// For each of these fields, one of its lines matches.
     fields: Vec<Named<P>>,
-    /// Of each of these parameters of the query, a value matches.
+    /// For each of these query parameters, one of its values matches.
     query: Vec<Named<P>>,
 }
 
-/// What has a name, and a regular expression that its value is compared with.
+/// A regular expression for the value of this name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Named<P> {
     name: Box<[u8]>,
@@ -39,10 +39,10 @@ struct Named<P> {
 }
 
 impl Conditions {
-    /// The handler, which declines every request for which the conditions do not hold.
+    /// Wraps the handler so that it declines every request for which the conditions do not hold.
     ///
     /// # Errors
-    /// A regular expression is not valid; a line for the user.
+    /// A regular expression is invalid; a message for the user.
     pub(crate) fn guard(&self, handler: Box<dyn Handler>) -> Result<Box<dyn Handler>, String> {
         if self.when.is_empty() && self.unless.is_empty() {
             return Ok(handler);
@@ -122,7 +122,7 @@ mod tests {
         }
     }
 
-    /// Whether a handler with these conditions answers `request`: method, target and fields.
+    /// Whether a handler with these conditions handles `request`: method, target and fields.
     fn answers(conditions: &str, request: (&str, &str, &[(&str, &str)])) -> bool {
         let node = yaml::read_text("test", conditions, &mut Sources::default()).expect("YAML");
         let conditions = Conditions::read(&node).expect("conditions");

@@ -1,4 +1,4 @@
-//! From the keys `if` and `unless` of a directive to conditions.
+//! Reads conditions from the keys `if` and `unless` of a directive.
 
 use super::{Conditions, Criteria, Named};
 use crate::address_set::AddressSet;
@@ -15,7 +15,7 @@ impl Conditions {
     /// Reads the conditions in the mapping of a directive.
     ///
     /// # Errors
-    /// Something that is written there is no condition.
+    /// An element is not a valid condition.
     pub(crate) fn read(directive: &Node) -> Result<Self, ConfigError> {
         let list = |key| alternatives(directive.get(key));
         Ok(Self { when: list("if")?, unless: list("unless")? })
@@ -88,7 +88,7 @@ fn patterns(
 
 fn field_name(node: &Node) -> Result<Box<[u8]>, ConfigError> {
     let text = node.token("the name of a field, such as user-agent")?;
-    // Over HTTP/2 a request may have `:authority` instead.
+    // Over HTTP/2 a request may have `:authority` instead of Host.
     if text.eq_ignore_ascii_case("host") {
         return Err(node
             .error("`host` cannot be a condition")

@@ -1,4 +1,4 @@
-//! Attributes: the keys of a directive whose argument is a mapping, a table row each, as directives are.
+//! Attributes: the keys of a directive whose argument is a mapping, defined in a table like directives.
 
 use super::error::ConfigError;
 use super::nearest;
@@ -39,7 +39,7 @@ pub fn read<S>(
     Ok(())
 }
 
-/// A bare value is mostly meant for the first key.
+/// A bare value is usually meant for the first key.
 fn not_a_mapping(of: &str, first: &str, node: &Node) -> ConfigError {
     let error = node.expected(&format!("a mapping, such as `{of}: {{{first}: …}}`"));
     match node.text() {
@@ -52,7 +52,7 @@ fn not_a_mapping(of: &str, first: &str, node: &Node) -> ConfigError {
 
 fn unknown<S>(table: &'static [Attribute<S>], of: &str, key: &Node, name: &str) -> ConfigError {
     let error = key.error(format!("unknown key `{name}` in `{of}`"));
-    // `key` for `key-file` is not near, and meant all the same.
+    // `key` for `key-file` has a large distance, but is a likely mistake.
     let longer = table.iter().map(|row| row.name).find(|row| name.len() > 2 && row.starts_with(name));
     match nearest::nearest(name, table.iter().map(|row| row.name)).or(longer) {
         Some(near) => error.help(format!("did you mean `{near}`?")),
@@ -63,7 +63,7 @@ fn unknown<S>(table: &'static [Attribute<S>], of: &str, key: &Node, name: &str) 
     }
 }
 
-/// "Expected …" alone does not say for what.
+/// Adds the key to "expected …", which does not name it.
 fn named(mut error: ConfigError, name: &str) -> ConfigError {
     if error.message.starts_with("expected") {
         error.message = format!("`{name}`: {}", error.message);

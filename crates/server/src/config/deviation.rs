@@ -1,12 +1,12 @@
-//! Where we differ from h2o, and why: defaults, directives of our own, behaviour.
+//! Deviations from h2o, and their reasons: defaults, additional directives, behaviour.
 
-/// A default of ours that is not h2o's.
+/// A default that differs from h2o's.
 pub(crate) struct Deviation {
     /// The directive.
     pub(crate) name: &'static str,
     /// The default of h2o.
     pub(crate) h2o: &'static str,
-    /// Why ours differs.
+    /// The reason.
     pub(crate) reason: &'static str,
 }
 
@@ -100,7 +100,7 @@ pub(crate) const OWN: &[&str] = &[
     "upstreams",
 ];
 
-/// What else differs: what a configuration of h2o would notice, and why.
+/// Other differences that users of h2o would notice, and the reasons.
 pub(crate) const BEHAVIOUR: &[(&str, &str)] = &[
     (
         "A path that is defined twice in a host is an error.",

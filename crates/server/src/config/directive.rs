@@ -1,4 +1,4 @@
-//! The contract of a directive: everything about it stands in one table row, in its feature's own file.
+//! The definition of a directive: everything about it is in one table row, in its feature's own file.
 
 use super::error::ConfigError;
 use super::path_key::PathKey;
@@ -6,7 +6,7 @@ use super::settings::{GlobalSettings, HandlerSettings, HostSettings, Inheritance
 use super::yaml::Node;
 use std::collections::HashMap;
 
-/// The levels of a configuration on which a directive may stand.
+/// The levels of a configuration at which directives are allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
     /// Top of the file.
@@ -23,7 +23,7 @@ impl Level {
     /// All levels, outermost first.
     pub const ALL: [Self; 4] = [Self::Global, Self::Host, Self::Path, Self::Extension];
 
-    /// Where that is, for messages: `at the top of the file`.
+    /// The level's place, for messages: `at the top of the file`.
     pub fn place(self) -> &'static str {
         match self {
             Self::Global => "at the top of the file",
@@ -78,16 +78,16 @@ impl Levels {
     }
 }
 
-/// A part of the manual.
+/// A section of the manual.
 #[derive(Clone, Copy)]
 pub struct Group {
     /// Its heading.
     pub title: &'static str,
-    /// The directives that belong there.
+    /// Its directives.
     pub directives: &'static [Directive],
 }
 
-/// A part of the manual with these directives.
+/// A section of the manual with these directives.
 pub const fn group(title: &'static str, directives: &'static [Directive]) -> Group {
     Group { title, directives }
 }
@@ -96,7 +96,7 @@ pub const fn group(title: &'static str, directives: &'static [Directive]) -> Gro
 pub struct Directive {
     /// The name as written in the file: `file.dir`.
     pub name: &'static str,
-    /// Where it may stand.
+    /// The levels at which it is allowed.
     pub levels: Levels,
     /// Its argument, for the manual: `ON | OFF`, `a directory`.
     pub argument: &'static str,
@@ -115,7 +115,7 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// The directives of these parts of the manual.
+    /// The directives of these sections of the manual.
     pub fn new(groups: impl Iterator<Item = &'static Group>) -> Self {
         let groups: Vec<_> = groups.collect();
         let directives = groups.iter().flat_map(|group| group.directives);
@@ -123,7 +123,7 @@ impl Registry {
         Self { groups, by_name }
     }
 
-    /// The parts of the manual, in their order.
+    /// The sections of the manual, in order.
     pub fn groups(&self) -> impl Iterator<Item = &'static Group> {
         self.groups.iter().copied()
     }
@@ -139,19 +139,19 @@ impl Registry {
     }
 }
 
-/// What a directive's setter may change: the settings of the level on which it stands.
+/// What a directive's setter may change: the settings of its level.
 pub struct Scope<'a> {
     /// All directives.
     pub registry: &'static Registry,
     /// The level.
     pub level: Level,
-    /// The settings that exist once.
+    /// The global settings.
     pub global: &'a mut GlobalSettings,
-    /// The host's, on levels below it.
+    /// The host's settings, within a host.
     pub host: Option<&'a mut HostSettings>,
-    /// The path's key, on levels below it.
+    /// The path's key, within a path.
     pub path: Option<&'a PathKey>,
-    /// The settings that inner levels inherit: a copy of the outer level's to begin with.
+    /// The settings that inner levels inherit: initially a copy of the outer level's.
     pub inherited: &'a mut Inheritance,
     /// The handlers of the path or extension, in the order written.
     pub handlers: Option<&'a mut Vec<HandlerSettings>>,
@@ -160,13 +160,13 @@ pub struct Scope<'a> {
 impl Scope<'_> {
     /// Adds a handler to the path or extension.
     pub fn add_handler(&mut self, handler: HandlerSettings) {
-        // A handler's directive has no other levels, and both of them have the list.
+        // Handler directives are only allowed at the two levels that have the list.
         if let Some(handlers) = &mut self.handlers {
             handlers.push(handler);
         }
     }
 
-    /// Reports something that the user should know and that is no error.
+    /// Reports a warning.
     pub fn warn(&mut self, warning: ConfigError) {
         self.global.reading.warnings.push(warning);
     }

@@ -1,17 +1,17 @@
-//! An error of a configuration: what is wrong, where, and what to do.
+//! A configuration error: the fault, its position, and a remedy.
 
 use super::position::Position;
 
-/// An error or a warning with its place; made by [`Node::error`](super::yaml::Node::error).
+/// An error or a warning with its position; created by [`Node::error`](super::yaml::Node::error).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError {
     /// What is wrong, one line.
     pub message: String,
     /// What to do, one line; may be empty.
     pub help: String,
-    /// Where.
+    /// The position.
     pub at: Position,
-    /// Another place that has to do with it, and what stands there.
+    /// A related position, and what is there.
     pub also: Option<(Position, &'static str)>,
 }
 
@@ -21,18 +21,18 @@ impl ConfigError {
         Self { message: message.into(), help: String::new(), at, also: None }
     }
 
-    /// An error that stands nowhere in a file.
+    /// An error without a position.
     pub fn nowhere(message: impl Into<String>) -> Self {
         Self::new(Position::NOWHERE, message)
     }
 
-    /// The same error with an advice.
+    /// Adds a remedy.
     pub fn help(mut self, text: impl Into<String>) -> Self {
         self.help = text.into();
         self
     }
 
-    /// What is wrong and what to do, on one line.
+    /// The fault and the remedy, on one line.
     pub fn line(&self) -> String {
         match self.help.as_str() {
             "" => self.message.clone(),
@@ -40,7 +40,7 @@ impl ConfigError {
         }
     }
 
-    /// The same error with another place to look at.
+    /// Adds a related position.
     pub fn also(mut self, place: Position, what: &'static str) -> Self {
         self.also = Some((place, what));
         self

@@ -1,15 +1,15 @@
-//! All that is wrong with a configuration.
+//! All errors of a configuration.
 
 use super::error::ConfigError;
 use super::source::Sources;
 use std::fmt;
 
-/// Why a configuration cannot be used: everything wrong that was found in one go, never empty.
+/// Why a configuration cannot be used: all errors that were found, never empty.
 #[derive(Debug)]
 pub struct Errors {
-    /// What is wrong, in the order found.
+    /// The errors, in the order found.
     pub errors: Vec<ConfigError>,
-    /// The texts in which it stands.
+    /// The texts that they refer to.
     pub sources: Sources,
 }
 

@@ -1,4 +1,4 @@
-//! The settings of a level of the configuration: one value of each type that a feature declares as its own.
+//! The settings at a level of the configuration: one value of each type that features define.
 //!
 //! The loader, the server core and other features carry these values without knowing their types: a new feature adds a
 //! type, not a field.
@@ -8,9 +8,9 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
-/// What a feature reads from the configuration at one level. Its default holds where nothing is configured.
+/// The settings of a feature at one level of the configuration. The default applies where nothing is configured.
 pub trait FeatureSetting: Any + Clone + Default + fmt::Debug + Send + Sync {
-    /// The upstream groups to which requests go: their indexes.
+    /// The indexes of upstream groups that requests are sent to.
     fn upstream_groups(&self) -> Vec<usize> {
         Vec::new()
     }
@@ -21,20 +21,20 @@ pub trait FeatureSetting: Any + Clone + Default + fmt::Debug + Send + Sync {
     }
 }
 
-/// One value of each type of settings. Values that no directive has changed take no space, and a clone shares the values
-/// until one of both changes them.
+/// One value of each type of settings. Values that no directive has changed take no space, and a clone shares the
+/// values until either changes them.
 #[derive(Clone, Default)]
 pub struct FeatureSettings(Vec<(TypeId, Arc<dyn Value>)>);
 
 impl FeatureSettings {
-    /// The value of that type: what directives have made of it, otherwise its default.
+    /// The value of that type: as set by directives, otherwise its default.
     pub fn get<T: FeatureSetting>(&self) -> &T {
         let value = self.0.iter().find(|(id, _)| *id == TypeId::of::<T>());
         let value = value.and_then(|(_, value)| (**value).as_any().downcast_ref());
         value.unwrap_or_else(|| default::<T>())
     }
 
-    /// The value of that type, to be changed.
+    /// The value of that type, for changes.
     pub fn get_mut<T: FeatureSetting>(&mut self) -> &mut T {
         let id = TypeId::of::<T>();
         let at = self.0.iter().position(|(own, _)| *own == id).unwrap_or_else(|| {
@@ -49,7 +49,7 @@ impl FeatureSettings {
         value.expect("a value that was just made or copied is not shared, and has the type of its entry")
     }
 
-    /// The upstream groups to which requests go: their indexes.
+    /// The indexes of upstream groups that requests are sent to.
     pub fn upstream_groups(&self) -> impl Iterator<Item = usize> {
         self.0.iter().flat_map(|(_, value)| value.upstream_groups())
     }

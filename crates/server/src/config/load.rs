@@ -1,7 +1,7 @@
-//! From nodes to settings, by the rows of the directive tables.
+//! From nodes to settings, according to the directive tables.
 //!
-//! On every level plain settings come first, then listeners, then what lies below: hosts, paths, handlers
-//! in the order written. So an inner level sees all of the outer one, whatever the order of the lines.
+//! At every level plain settings are applied first, then listeners, then inner levels: hosts, paths, handlers in the
+//! order written. So an inner level sees all settings of the outer one, whatever the order of the lines.
 
 use super::directive::{Directive, Level, Registry, Scope};
 use super::error::ConfigError;
@@ -13,14 +13,14 @@ use super::{VERSION, foreign, nearest, not_yet, render, yaml};
 use std::path::Path;
 use std::sync::Arc;
 
-/// A configuration that can be used.
+/// A valid configuration.
 #[derive(Debug)]
 pub struct Loaded {
-    /// What it says.
+    /// Its settings.
     pub settings: Arc<Settings>,
-    /// What the user should know, in the order of the lines.
+    /// Warnings, in the order of the lines.
     pub warnings: Vec<ConfigError>,
-    /// The texts of which it consists.
+    /// The texts it consists of.
     pub sources: Sources,
     /// The directives as written, in the order in which they were applied.
     pub written: Vec<Written>,
@@ -32,30 +32,30 @@ impl Loaded {
         render::warnings(&self.warnings, &self.sources, styled)
     }
 
-    /// Errors that were found later, for the user.
+    /// Text for the user of errors found later.
     pub fn errors_text(&self, errors: &[ConfigError], styled: bool) -> String {
         render::errors(errors, &self.sources, styled)
     }
 
-    /// Warnings that were found later, for the user.
+    /// Text for the user of warnings found later.
     pub fn later_warnings_text(&self, warnings: &[ConfigError], styled: bool) -> String {
         render::warnings(warnings, &self.sources, styled)
     }
 
-    /// Where a directive was written with this text in its argument.
+    /// The position of a directive with this text in its argument.
     pub fn place_of(&self, directive: &str, text: &str) -> Option<Position> {
         let mut written = self.written.iter().filter(|written| written.name == directive);
         written.find_map(|written| written.value.find(text))
     }
 }
 
-/// Called when all directives are read, with the root of the configuration: what only the whole says.
+/// Called when all directives have been read, with the root of the configuration: for checks of the whole.
 pub type Complete = fn(&mut Settings, &mut Reading, &Node);
 
 /// Reads the configuration in the file `path`.
 ///
 /// # Errors
-/// Everything wrong with it that can be found at once.
+/// All errors that can be found at once.
 pub fn load_file(path: &Path, registry: &'static Registry, complete: Complete) -> Result<Loaded, Errors> {
     let mut sources = Sources::default();
     let root = yaml::read_file(&path.to_string_lossy(), &mut sources);
@@ -65,7 +65,7 @@ pub fn load_file(path: &Path, registry: &'static Registry, complete: Complete) -
 /// Reads a configuration from a text, which messages call `name`.
 ///
 /// # Errors
-/// Everything wrong with it that can be found at once.
+/// All errors that can be found at once.
 pub fn load_text(
     name: &str,
     text: &str,
@@ -86,7 +86,7 @@ fn load(
     let root = match root {
         Ok(root) if root.mapping().is_ok() => root,
         root => {
-            // A file of another server is seldom YAML, and if it is, it is one text.
+            // A file of another server is seldom valid YAML, and if it is, it is a single scalar.
             let error = foreign_file(&sources)
                 .or_else(|| root.as_ref().err().cloned())
                 .unwrap_or_else(|| no_directives(root.as_ref().ok()));
@@ -111,7 +111,7 @@ fn load(
     );
     let mut reading = std::mem::take(&mut settings.global.reading);
     (reading.host_places, settings.hosts) = std::mem::take(&mut reading.hosts).into_iter().unzip();
-    // Without an error on the way: a misspelt `hosts` is not missing too.
+    // Only without other errors: a misspelt `hosts` should not be reported as missing too.
     if reading.errors.is_empty() {
         complete(&mut settings, &mut reading, &root);
     }
@@ -131,7 +131,7 @@ fn no_directives(node: Option<&Node>) -> ConfigError {
     node.unwrap_or(&nothing).expected("directives, a mapping such as `listen: 8080`")
 }
 
-/// What to say of the file of another server, if the first of the sources is one.
+/// The error for the configuration file of another server, if the first of the sources is one.
 fn foreign_file(sources: &Sources) -> Option<ConfigError> {
     let main = Position::default();
     let foreign = foreign::recognise(&sources.get(main)?.text)?;
@@ -145,15 +145,15 @@ fn foreign_file(sources: &Sources) -> Option<ConfigError> {
     )))
 }
 
-/// In the order of the lines. What an alias brings to several places is wrong only once.
+/// Sorts by line. An error that an alias repeats in several places is reported once.
 fn sorted(mut errors: Vec<ConfigError>) -> Vec<ConfigError> {
     errors.sort_by_key(|error| (error.at.file, error.at.start));
     errors.dedup_by(|b, a| a.at == b.at && a.message == b.message);
     errors
 }
 
-/// Applies the directives in `node`, except those in `ignored`, to the level of `scope`. What is wrong
-/// goes to the scope's list.
+/// Applies the directives in `node`, except those in `ignored`, to the level of `scope`. Errors are added to the
+/// scope's list.
 pub fn apply(scope: &mut Scope<'_>, node: &Node, ignored: &[&str]) {
     let Ok(pairs) = node.mapping() else {
         return scope.global.reading.errors.push(no_directives(Some(node)));
@@ -168,7 +168,7 @@ pub fn apply(scope: &mut Scope<'_>, node: &Node, ignored: &[&str]) {
             Err(error) => scope.global.reading.errors.push(error),
         }
     }
-    // Stable: within a stage the order written counts.
+    // Stable: within a stage the written order is kept.
     rows.sort_by_key(|(row, _)| Stage::of(row));
     for (row, value) in rows {
         match (row.set)(scope, value) {
@@ -178,20 +178,19 @@ pub fn apply(scope: &mut Scope<'_>, node: &Node, ignored: &[&str]) {
     }
 }
 
-/// Remembers what was written. A level that is being read has not joined its list yet: its index is the
-/// length of the list.
+/// Records a directive as written. The level that is being read is not in its list yet: its index is the length of the
+/// list.
 fn note(scope: &mut Scope<'_>, row: &Directive, value: &Node) {
     let host = scope.host.as_ref().map(|_| scope.global.reading.hosts.len());
     let paths = scope.host.as_ref().map(|host| host.paths.len());
     let path = paths.filter(|_| scope.level == Level::Path);
-    // `file.custom-handler` is remembered as a whole.
+    // `file.custom-handler` is recorded as a whole.
     if scope.level != Level::Extension && Stage::of(row) != Stage::Structure {
         scope.global.reading.written.push(Written { name: row.name, value: value.clone(), host, path });
     }
 }
 
-/// Applies the directives of `file.custom-handler`; what comes out are the settings that hold there, and
-/// its handlers.
+/// Applies the directives of `file.custom-handler`; returns the settings that apply there, and its handlers.
 pub fn extension(
     scope: &mut Scope<'_>,
     node: &Node,
@@ -218,10 +217,10 @@ pub fn extension(
 /// When a directive is applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Stage {
-    /// `unsetenv` undoes what outer levels set, not what its own level sets.
+    /// `unsetenv` removes variables of outer levels, not those of its own.
     Unset,
     Setting,
-    /// Sees the settings of its level.
+    /// Depends on the settings of its level.
     Listener,
     Handler,
     /// Hosts and paths.
@@ -235,14 +234,14 @@ impl Stage {
             "unsetenv" => Self::Unset,
             "listen" | "file.custom-handler" | "upstreams" => Self::Listener,
             "hosts" | "paths" => Self::Structure,
-            // What stands in paths only is a handler.
+            // Directives allowed only in paths are handlers.
             _ if !outer => Self::Handler,
             _ => Self::Setting,
         }
     }
 }
 
-/// The row for `key`, if it may stand on `level`.
+/// The row for `key`, if it is allowed at `level`.
 fn directive(registry: &Registry, key: &Node, level: Level) -> Result<&'static Directive, ConfigError> {
     let name = key.text().map_err(|_| key.expected("the name of a directive"))?;
     let row = registry.find(name).ok_or_else(|| unknown(registry, key, name))?;
@@ -278,7 +277,7 @@ fn unknown(registry: &Registry, key: &Node, name: &str) -> ConfigError {
     }
 }
 
-/// "Expected …" alone does not say for what.
+/// Adds the directive to "expected …", which does not name it.
 fn named(mut error: ConfigError, row: &Directive) -> ConfigError {
     let name = format!("`{}`", row.name);
     if !error.message.contains(&name) {

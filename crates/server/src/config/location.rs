@@ -1,12 +1,12 @@
-//! URLs and paths that a Location field may hold (RFC 9110 §10.2.2).
+//! Validates URLs and paths for a Location field (RFC 9110 §10.2.2).
 
 use super::error::ConfigError;
 use super::yaml::Node;
 
-/// Reads one.
+/// Reads a URL or path.
 ///
 /// # Errors
-/// It is empty, or has characters that must be percent-encoded.
+/// It is empty, or contains characters that must be percent-encoded.
 pub fn read(node: &Node) -> Result<String, ConfigError> {
     let wanted = || node.expected("a URL, such as `https://example.com/` or `/new/`");
     let url = node.text().map_err(|_| wanted())?;
@@ -17,10 +17,10 @@ pub fn read(node: &Node) -> Result<String, ConfigError> {
     Ok(url.to_owned())
 }
 
-/// Checks a part of one, which is written at `node`.
+/// Checks a part of a URL, written at `node`.
 ///
 /// # Errors
-/// It has a character that must be percent-encoded.
+/// It contains a character that must be percent-encoded.
 pub fn check(node: &Node, part: &str) -> Result<(), ConfigError> {
     match part.chars().find(|c| !c.is_ascii_graphic() || "\"<>\\^`{|}".contains(*c)) {
         None => Ok(()),

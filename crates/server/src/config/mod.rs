@@ -1,13 +1,13 @@
 //! From the text of a configuration file to plain settings.
 //!
 //! ```text
-//! text ─ yaml ─▶ nodes with places ─ load, by the rows of a registry ─▶ settings
-//!                                     └ error ─ render ─▶ what is wrong, where, and what to do
+//! text ─ yaml ─▶ nodes with positions ─ load, by the rows of a registry ─▶ settings
+//!                                        └ error ─ render ─▶ the fault, its line, and a remedy
 //! ```
 //!
-//! `directive` is the contract of a directive, and finds directives by name: which ones there are, features say, of which
-//! nothing here knows. `not_yet` and `foreign` know names that mean something elsewhere; `deviation` says
-//! where and why our defaults are not h2o's.
+//! `directive` defines what a directive is, and finds directives by name; the features define the directives, and
+//! nothing here depends on them. `not_yet` and `foreign` know names of other servers' directives; `deviation` lists
+//! where and why the defaults differ from h2o's.
 
 pub mod attribute;
 pub(crate) mod deviation;
@@ -29,6 +29,6 @@ pub mod yaml;
 
 pub use load::Loaded;
 
-/// The version as messages name it.
+/// The version as shown in messages.
 pub(crate) const VERSION: &str =
     concat!(env!("CARGO_PKG_VERSION_MAJOR"), ".", env!("CARGO_PKG_VERSION_MINOR"));

@@ -1,10 +1,10 @@
-//! The name that somebody probably meant.
+//! Suggests the name that was probably meant.
 
-/// The nearest of `names` to `word`, if one is near enough to be meant: one that `word` abbreviates, or one with few other
+/// The nearest of `names` to `word`, if it is near enough: one that `word` abbreviates, or one that differs in few
 /// letters.
 pub fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_ascii_lowercase();
-    // A third of the word may be wrong; of very long words only the first part is looked at by `distance`.
+    // A third of the word may differ; of very long words `distance` compares only the beginning.
     let limit = (word.chars().count() / 3).clamp(1, 4);
     let far = |name: &&str| match abbreviates(&word, name) {
         true => 0,
@@ -18,14 +18,14 @@ pub fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Opti
         .map(|(_, name)| name)
 }
 
-/// Whether `word` has the parts of `name`, some of them cut: `cert-file` for `certificate-file`.
+/// Whether `word` consists of the parts of `name`, some of them shortened: `cert-file` for `certificate-file`.
 fn abbreviates(word: &str, name: &str) -> bool {
     let (cut, whole): (Vec<_>, Vec<_>) = (word.split('-').collect(), name.split('-').collect());
     let fits = |(cut, whole): (&&str, &&str)| cut.len() > 2 && whole.starts_with(*cut);
     cut.len() > 1 && cut.len() == whole.len() && cut.iter().zip(&whole).all(fits)
 }
 
-/// How many characters must be inserted, removed, replaced or swapped with their neighbour to make `a` into `b`.
+/// How many characters must be inserted, removed, replaced or transposed to turn `a` into `b`.
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().take(64).collect(), b.chars().take(64).collect());
     let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
@@ -37,7 +37,7 @@ fn distance(a: &str, b: &str) -> usize {
     rows[a.len()][b.len()]
 }
 
-/// The cheapest way to the cell (`i`, `j`), both at least 1.
+/// The cost of the cell (`i`, `j`), both at least 1.
 fn step(rows: &[Vec<usize>], a: &[char], b: &[char], i: usize, j: usize) -> usize {
     let replaced = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
     let best = replaced.min(rows[i - 1][j] + 1).min(rows[i][j - 1] + 1);

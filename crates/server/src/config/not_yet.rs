@@ -1,6 +1,6 @@
-//! The directives of h2o that hayami does not have yet: a better answer than "unknown".
+//! The directives of h2o that hayami does not support yet, for a better message than "unknown".
 
-/// Names by what they belong to.
+/// Names by feature.
 pub(crate) const NOT_YET: &[(&str, &[&str])] = &[
     ("automatic certificates", &["acme"]),
     ("HTTP/3", &["quic-nodes"]),
@@ -13,7 +13,7 @@ pub(crate) const NOT_YET: &[(&str, &[&str])] = &[
     ("scripting", &["mruby.handler", "mruby.handler-file", "mruby.handler_path"]),
 ];
 
-/// What the directive `name` of h2o belongs to, if it is one that comes later.
+/// The feature of h2o's directive `name`, if it is one that is planned.
 pub(crate) fn topic(name: &str) -> Option<&'static str> {
     NOT_YET.iter().find(|(_, names)| names.contains(&name)).map(|(topic, _)| *topic)
 }

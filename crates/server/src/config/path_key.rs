@@ -5,14 +5,14 @@ use super::yaml::Node;
 use crate::pattern;
 use std::fmt;
 
-/// Which paths an entry of `paths` means.
+/// Which paths an entry of `paths` matches.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum PathKey {
     /// `/a`: this path, and those below it.
     Prefix(String),
     /// `= /a`: this path only.
     Exact(String),
-    /// `~ \.php$`: the paths that the regular expression matches.
+    /// `~ \.php$`: paths that match the regular expression.
     Pattern(String),
 }
 
@@ -20,7 +20,7 @@ impl PathKey {
     /// Reads a key.
     ///
     /// # Errors
-    /// It is not one.
+    /// It is malformed.
     pub fn read(node: &Node) -> Result<Self, ConfigError> {
         let wanted = || node.expected("a path that starts with `/`");
         let text = node.text().map_err(|_| wanted())?;
@@ -44,7 +44,7 @@ impl PathKey {
         }
     }
 
-    /// What handlers take for the prefix: what they do with the path begins behind it.
+    /// The prefix for handlers, which use the rest of the path behind it.
     pub fn prefix(&self) -> &str {
         match self {
             Self::Prefix(path) | Self::Exact(path) => path,
@@ -53,7 +53,7 @@ impl PathKey {
     }
 }
 
-/// What to write instead of a key that is none, where another server has keys of this kind.
+/// A replacement for an invalid key that another server accepts.
 fn instead_of(text: &str) -> String {
     if let Some(pattern) = text.strip_prefix("~*") {
         return format!("to ignore case, write `~ (?i){}`", pattern.trim_start());

@@ -1,6 +1,6 @@
-//! Where something stands in a configuration.
+//! Positions in a configuration.
 
-/// A place in a configuration file.
+/// A span in a configuration file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Position {
     /// Index of the file, in the order in which they were opened.
@@ -12,6 +12,6 @@ pub struct Position {
 }
 
 impl Position {
-    /// No place in any file.
+    /// Not in any file.
     pub const NOWHERE: Self = Self { file: u32::MAX, start: 0, end: 0 };
 }

@@ -1,4 +1,4 @@
-//! Errors and warnings as text: the message, the place, the line itself with a marker, the advice.
+//! Errors and warnings as text: the message, the position, the line itself with a marker, the remedy.
 
 use super::error::ConfigError;
 use super::position::Position;
@@ -6,10 +6,10 @@ use super::source::{Source, Sources, floor};
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet, normalize_untrusted_str};
 use std::ops::Range;
 
-/// More errors or warnings than this are only counted: a wrong indentation can make hundreds, and the first ones tell.
+/// More errors or warnings are only counted: a wrong indentation can cause hundreds, of which the first suffice.
 const MOST: usize = 20;
 
-/// A line longer than this is shown only around the error: such a line is data, not configuration.
+/// Of a longer line only the part around the error is shown: such a line is data, not configuration.
 const LINE: usize = 400;
 
 /// The text of `errors`; ends in a line break.
@@ -37,7 +37,7 @@ fn one(level: &Level<'_>, error: &ConfigError, sources: &Sources, styled: bool) 
     let title = level.clone().primary_title(normalize_untrusted_str(&error.message));
     let help = normalize_untrusted_str(&error.help);
     if sources.get(error.at).is_none() {
-        // Without a picture there is nothing for the help to hang on.
+        // Without a snippet there is nothing to attach the help to.
         let text = renderer.render(&[Group::with_title(title)]) + "\n";
         return if help.is_empty() { text } else { format!("{text}  = help: {help}\n") };
     }
@@ -48,7 +48,7 @@ fn one(level: &Level<'_>, error: &ConfigError, sources: &Sources, styled: bool) 
     renderer.render(&[group]) + "\n"
 }
 
-/// The line of the error, and the line of the other place: in one picture if they are in one file.
+/// The line of the error, and that of the related position: in one snippet if they are in one file.
 fn snippets<'a>(
     error: &ConfigError,
     sources: &'a Sources,
@@ -70,7 +70,7 @@ fn snippets<'a>(
     }
 }
 
-/// The lines of a source from the first place to the last.
+/// The lines of a source from the first position to the last.
 struct View<'a> {
     snippet: Snippet<'a, annotate_snippets::Annotation<'a>>,
     text: &'a str,
@@ -93,7 +93,7 @@ impl<'a> View<'a> {
         Self { snippet, text: window, start }
     }
 
-    /// Marks `place`, of which only the first line is shown.
+    /// Marks the first line of `place`.
     fn mark(mut self, kind: AnnotationKind, place: Position, label: Option<&'a str>) -> Self {
         let span = self.span(place);
         self.snippet = self.snippet.annotation(kind.span(span).label(label));

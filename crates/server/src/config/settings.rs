@@ -1,7 +1,7 @@
-//! The plain result of reading a configuration: no behaviour, no runtime objects.
+//! The result of reading a configuration: plain data without behaviour or runtime objects.
 //!
-//! What belongs to a feature is a value of the feature's own type, in the [`FeatureSettings`] of the level to which it
-//! belongs: global, host, or what inner levels inherit.
+//! The settings of a feature are a value of the feature's own type, in the [`FeatureSettings`] of their level: global,
+//! host, or inherited by inner levels.
 
 use super::error::ConfigError;
 use super::feature_settings::FeatureSettings;
@@ -17,32 +17,32 @@ use std::sync::Arc;
 /// A whole configuration.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
-    /// Settings that exist once.
+    /// Global settings.
     pub global: GlobalSettings,
     /// The hosts in the order written.
     pub hosts: Vec<HostSettings>,
 }
 
 impl Settings {
-    /// Whether requests make the server connect to other servers anywhere.
+    /// Whether any requests make the server connect to other servers.
     pub fn connect(&self) -> bool {
         let mut handlers = self.hosts.iter().flat_map(|host| &host.paths).flat_map(|path| &path.handlers);
         handlers.any(|handler| handler.connects()) || self.places().any(FeatureSettings::connect)
     }
 
-    /// What holds at every host and path.
+    /// The settings of every host and path.
     pub fn places(&self) -> impl Iterator<Item = &FeatureSettings> {
         let paths = self.hosts.iter().flat_map(|host| &host.paths).map(|path| &*path.inherited);
         self.hosts.iter().map(|host| &*host.inherited).chain(paths)
     }
 }
 
-/// Settings that exist once in a configuration.
+/// The global settings of a configuration.
 #[derive(Clone, Debug, Default)]
 pub struct GlobalSettings {
-    /// Those of features.
+    /// The settings of features.
     pub features: FeatureSettings,
-    /// What the loader collects while it reads; empty afterwards.
+    /// The loader's intermediate results; empty afterwards.
     pub reading: Reading,
 }
 
@@ -60,20 +60,20 @@ impl DerefMut for GlobalSettings {
     }
 }
 
-/// What comes up while a configuration is read and belongs to no level of it.
+/// Intermediate results while a configuration is read, which belong to no level.
 #[derive(Clone, Debug, Default)]
 pub struct Reading {
-    /// What is wrong.
+    /// Errors.
     pub errors: Vec<ConfigError>,
-    /// What the user should know.
+    /// Warnings.
     pub warnings: Vec<ConfigError>,
-    /// The hosts so far, with the places of their names.
+    /// The hosts so far, with the positions of their names.
     pub hosts: Vec<(Position, HostSettings)>,
-    /// The places of the names of all hosts, when all are read.
+    /// The positions of the names of all hosts, once all have been read.
     pub host_places: Vec<Position>,
-    /// Their names in lower case, and the places of those.
+    /// Their names in lower case, with positions.
     pub host_names: HashMap<String, Position>,
-    /// What features collect until the whole configuration is read.
+    /// Intermediate results of features.
     pub features: FeatureSettings,
     /// The directives so far, for `effective`.
     pub written: Vec<Written>,
@@ -86,9 +86,9 @@ pub struct Written {
     pub name: &'static str,
     /// Its argument.
     pub value: Node,
-    /// The host in which it stands.
+    /// The index of its host, if it is in one.
     pub host: Option<usize>,
-    /// The path of that host in which it stands.
+    /// The index of its path in that host, if it is in one.
     pub path: Option<usize>,
 }
 
@@ -97,30 +97,30 @@ pub struct Written {
 pub struct HostSettings {
     /// The key as written: `example.org`, `*.example.org:8080`, `*`, `default`.
     pub name: String,
-    /// Not used as the fallback for unknown names.
+    /// Whether it must not be the fallback for unknown names.
     pub strict_match: bool,
-    /// Settings of features that hold for the host as a whole.
+    /// Settings of features that apply to the host as a whole.
     pub features: FeatureSettings,
     /// Paths in the order written.
     pub paths: Vec<PathSettings>,
-    /// What holds for the host where no path says otherwise.
+    /// Settings of the host, which paths inherit.
     pub inherited: Inheritance,
 }
 
 /// One entry of `paths:`.
 #[derive(Clone, Debug, Default)]
 pub struct PathSettings {
-    /// Which paths it means.
+    /// Which paths it matches.
     pub key: PathKey,
     /// Handlers in the order written.
     pub handlers: Vec<HandlerSettings>,
-    /// What holds at this path, all outer levels included.
+    /// Settings of this path, including those of outer levels.
     pub inherited: Inheritance,
 }
 
-/// What a feature reads for a handler.
+/// The settings of a feature's handler.
 pub trait HandlerSetting: Any + fmt::Debug + Send + Sync {
-    /// The upstream group to which the handler forwards requests: its index.
+    /// The index of the upstream group that the handler forwards requests to.
     fn upstream_group(&self) -> Option<usize> {
         None
     }
@@ -136,12 +136,12 @@ pub trait HandlerSetting: Any + fmt::Debug + Send + Sync {
     }
 }
 
-/// The settings of a handler of a path, of whatever feature.
+/// The settings of a handler of a path, of any feature.
 #[derive(Clone, Debug)]
 pub struct HandlerSettings(Arc<dyn HandlerSetting>);
 
 impl HandlerSettings {
-    /// These settings.
+    /// Wraps the settings of a handler.
     pub fn new(settings: impl HandlerSetting) -> Self {
         Self(Arc::new(settings))
     }
@@ -161,8 +161,8 @@ impl Deref for HandlerSettings {
     }
 }
 
-/// The settings of one place that inner levels inherit, shared with the outer level until a directive of the place changes
-/// them: of ten thousand hosts that set nothing themselves, none has a copy.
+/// The settings at one level that inner levels inherit, shared with the outer level until a directive of this level
+/// changes them: of ten thousand hosts that set nothing themselves, none has a copy.
 #[derive(Clone, Debug, Default)]
 pub struct Inheritance(Arc<FeatureSettings>);
 

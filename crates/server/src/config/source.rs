@@ -1,28 +1,28 @@
-//! The texts of which a configuration consists.
+//! The texts a configuration consists of.
 
 use super::position::Position;
 
-/// A file, or a text that stands for one.
+/// A file, or a text in place of one.
 #[derive(Clone, Debug)]
 pub struct Source {
-    /// Its path, as the user wrote it.
+    /// Its path, as given by the user.
     pub name: String,
-    /// What stands in it.
+    /// Its content.
     pub text: String,
 }
 
-/// All texts of a configuration in the order in which they were opened; [`Position::file`] counts them.
+/// All texts of a configuration in the order in which they were opened, indexed by [`Position::file`].
 #[derive(Clone, Debug, Default)]
 pub struct Sources(Vec<Source>);
 
 impl Sources {
-    /// Adds a text and says its number.
+    /// Adds a text and returns its index.
     pub fn add(&mut self, name: &str, text: String) -> u32 {
         self.0.push(Source { name: name.to_owned(), text });
         u32::try_from(self.0.len() - 1).unwrap_or(u32::MAX)
     }
 
-    /// The text in which `place` is.
+    /// The text that contains `place`.
     pub fn get(&self, place: Position) -> Option<&Source> {
         self.0.get(place.file as usize)
     }
@@ -35,13 +35,13 @@ impl Sources {
         format!("{}:{line}", source.name)
     }
 
-    /// All of them.
+    /// All texts.
     pub fn iter(&self) -> impl Iterator<Item = &Source> {
         self.0.iter()
     }
 }
 
-/// The greatest character boundary of `text` that is not behind `at`.
+/// The last character boundary of `text` up to `at`.
 pub(super) fn floor(text: &str, at: usize) -> usize {
     let mut at = at.min(text.len());
     while !text.is_char_boundary(at) {

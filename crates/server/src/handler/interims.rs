@@ -2,15 +2,15 @@
 
 use hayami_net::service::{HeadChange, Interim};
 
-/// Where a handler's interim responses go. The place is made when a handler first asks for it: most never do.
+/// Sends a handler's interim responses. The channel is created when a handler first needs it: most never do.
 pub struct Interims<'a> {
     place: &'a mut Option<Interim>,
-    /// What the path changes of them.
+    /// The path's changes to them.
     change: Option<&'a HeadChange>,
 }
 
 impl<'a> Interims<'a> {
-    /// To a place that exists already, or is made here.
+    /// Sends to the existing channel, or to one created on demand.
     pub(crate) fn new(place: &'a mut Option<Interim>, change: Option<&'a HeadChange>) -> Self {
         Self { place, change }
     }

@@ -1,4 +1,4 @@
-//! Requests and wakers for the tests of handlers, without a connection.
+//! Requests and wakers for tests of handlers, without a connection.
 
 use super::{Exchange, Handler, Outcome};
 use crate::client::Client;
@@ -18,18 +18,18 @@ use std::task::{Wake, Waker};
 pub(crate) struct Wakes(AtomicUsize);
 
 impl Wakes {
-    /// With its waker.
+    /// A counter with its waker.
     pub(crate) fn new() -> (Arc<Self>, Waker) {
         let wakes = Arc::<Self>::default();
         (Arc::clone(&wakes), wakes.into())
     }
 
-    /// How often.
+    /// How often it was woken.
     pub(crate) fn count(&self) -> usize {
         self.0.load(Ordering::SeqCst)
     }
 
-    /// How often since the last time.
+    /// How often it was woken since the last call.
     pub(crate) fn take(&self) -> usize {
         self.0.swap(0, Ordering::SeqCst)
     }
@@ -78,7 +78,7 @@ pub(crate) fn connection() -> Rc<ConnectionInfo> {
     })
 }
 
-/// What `handler` says to a request for a path whose prefix has `below` bytes.
+/// The result of `handler` for a request to a path whose prefix has `below` bytes.
 pub(crate) fn handle(handler: &dyn Handler, head: &RequestHead, below: usize) -> Outcome {
     let mut scratch = Vec::new();
     let path = normalize(head.path(), &mut scratch).expect("a path");
@@ -101,7 +101,7 @@ pub(crate) fn handle(handler: &dyn Handler, head: &RequestHead, below: usize) ->
     })
 }
 
-/// What a step says to a request that cannot make subrequests.
+/// The verdict of a step about a request that cannot make subrequests.
 pub(crate) fn pass(step: &dyn Step, head: &mut RequestHead, client: &mut Client) -> Verdict {
     step.check(&mut PhaseRequest {
         head,

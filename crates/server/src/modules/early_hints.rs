@@ -1,28 +1,28 @@
-//! 103 Early Hints (RFC 8297): what a page will need, said while its answer is still being made.
+//! 103 Early Hints (RFC 8297): names the resources of a page while its response is still being made.
 //!
-//! h2o pushes what a `link: …; rel=preload` field names; browsers have given up on that, and take the same
-//! hint from a 103.
+//! h2o pushes the resources that a `link: …; rel=preload` field names; browsers have dropped support for push, and
+//! accept the same hint in a 103.
 
 use crate::config::directive::{Directive, Levels, group};
 use crate::config::feature_settings::FeatureSetting;
 use crate::feature::Feature;
 use hayami_http::{FieldSection, ResponseHead, Status};
 
-/// Who gets informational responses: `send-informational`.
+/// Which clients get informational responses: `send-informational`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Recipients {
-    /// Clients that speak HTTP/2 or newer: old ones of HTTP/1.1 take a 103 for the answer.
+    /// Clients using HTTP/2 or newer: old HTTP/1.1 clients mistake a 103 for the final response.
     #[default]
     ExceptHttp1,
-    /// Nobody.
+    /// None.
     Nobody,
-    /// Everybody but HTTP/1.0.
+    /// All clients except those using HTTP/1.0.
     Everybody,
 }
 
 impl FeatureSetting for Recipients {}
 
-/// What a path's requests get.
+/// Early hints of a path's requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// `http2-push-preload`

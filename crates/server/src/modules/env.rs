@@ -55,7 +55,7 @@ fn unset_variables(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError
 fn name_of(node: &Node) -> Result<String, ConfigError> {
     match node.text()? {
         "" => Err(node.expected("the name of a variable")),
-        // What receives an environment splits it at the first `=` and at NUL.
+        // The receivers of an environment split it at the first `=` and at NUL.
         name if name.contains(['=', '\0']) => {
             Err(node.error("the name of a variable must not contain `=` or NUL"))
         }

@@ -1,4 +1,4 @@
-//! `error-doc`: pages of the site itself in place of the server's short error texts.
+//! `error-doc`: the site's own pages in place of the server's short error texts.
 
 use crate::config::directive::{Directive, Level, Levels, Scope, group};
 use crate::config::error::ConfigError;
@@ -8,7 +8,7 @@ use crate::feature::Feature;
 use crate::modules::proxy;
 use hayami_http::{Response, Status};
 
-/// The error pages in force at one place of the configuration, those of inner levels first.
+/// The error pages at one level of the configuration, those of inner levels first.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     pages: Vec<Page>,
@@ -24,7 +24,7 @@ impl FeatureSetting for Settings {
 struct Page {
     status: Status,
     url: String,
-    /// Where it is written.
+    /// Position in the configuration.
     level: Level,
     at: Position,
 }
@@ -72,7 +72,7 @@ fn set(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// Of two pages for one status on one level, one would never be used.
+/// If one level has two pages for a status, one of them would never be used.
 fn check_repeated<'a>(
     mut pages: impl Iterator<Item = &'a Page>,
     status: Status,
@@ -106,23 +106,23 @@ fn base_of(url: &str) -> Option<&str> {
 }
 
 impl Settings {
-    /// The URL of the page for `status`: the innermost level decides.
+    /// The URL of the page for `status`: the innermost level takes precedence.
     #[inline]
     pub fn url(&self, status: Status) -> Option<&str> {
         self.pages.iter().find(|page| page.status == status).map(|page| page.url.as_str())
     }
 
-    /// Whether a page may be one of another server.
+    /// Whether a page may be on another server.
     pub fn has_absolute(&self) -> bool {
         self.pages.iter().any(|page| base_of(&page.url).is_some())
     }
 }
 
-/// `response` with the content of `page`. Of the page's fields, those that describe the content come
-/// along; all others of `response` stay, its status too.
+/// `response` with the content of `page` and the fields that describe it; all other fields of `response` and its status
+/// are kept.
 pub fn merge(mut response: Response, page: Response) -> Response {
     const OF_THE_CONTENT: [&[u8]; 2] = [b"content-type", b"content-language"];
-    // An upstream's error may have come compressed or tagged.
+    // An upstream's error may be compressed or have validators.
     const OF_THE_FORMER: [&[u8]; 3] = [b"content-encoding", b"etag", b"last-modified"];
     for name in OF_THE_CONTENT.iter().chain(&OF_THE_FORMER) {
         response.head.remove(name);

@@ -1,6 +1,6 @@
-//! `error-log`: where the words of the server itself go.
+//! `error-log`: the destination of the server's own messages.
 //!
-//! Opening the file or starting the command is the program's work.
+//! Opening the file or starting the command is up to the program.
 
 use crate::config::directive::{Directive, Levels, group};
 use crate::config::error::ConfigError;
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 pub enum Target {
     /// A file to append to.
     File(PathBuf),
-    /// A shell command that reads them.
+    /// A shell command that reads them on its standard input.
     Command(String),
 }
 
@@ -51,13 +51,13 @@ impl std::fmt::Display for Target {
     }
 }
 
-/// `error-log`; without it, standard error.
+/// `error-log`; `None`: standard error.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Destination(pub Option<Target>);
 
 impl FeatureSetting for Destination {}
 
-/// What inner levels inherit.
+/// Settings that inner levels inherit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// `error-log.emit-request-errors`

@@ -1,4 +1,4 @@
-//! `expires`: how long a response may be kept, as `cache-control: max-age` (RFC 9111 §5.2.2.1).
+//! `expires`: how long a response is fresh, as `cache-control: max-age` (RFC 9111 §5.2.2.1).
 
 use super::headers::merge;
 use crate::config::directive::{Directive, Levels, Scope, group};
@@ -10,10 +10,10 @@ use crate::feature::Feature;
 use crate::handler::{Filter, RequestInfo};
 use hayami_http::Response;
 
-/// How long responses may be kept.
+/// How long responses are fresh.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
-    /// Seconds; `None` says nothing about it.
+    /// Seconds; `None` adds no field.
     pub max_age: Option<u64>,
 }
 
@@ -36,7 +36,7 @@ pub const DIRECTIVES: &[Directive] = &[Directive {
     set,
 }];
 
-/// Seconds of a unit. h2o counts a month as 30 hours; that is a slip, not a promise to keep.
+/// Units in seconds. In h2o a month has 30 hours, which is a bug that is not copied.
 const UNITS: [(&str, u64); 6] = [
     ("second", 1),
     ("minute", 60),
@@ -81,7 +81,7 @@ struct Expires {
     value: Vec<u8>,
 }
 
-/// The filter of these settings, if they ask for one.
+/// The filter for these settings, if they set a lifetime.
 pub fn build(settings: &Settings) -> Option<Box<dyn Filter>> {
     let seconds = settings.max_age?;
     Some(Box::new(Expires { value: format!("max-age={seconds}").into_bytes() }))
@@ -89,7 +89,7 @@ pub fn build(settings: &Settings) -> Option<Box<dyn Filter>> {
 
 impl Filter for Expires {
     fn apply(&self, _: &RequestInfo<'_>, response: &mut Response) {
-        // As in h2o: nothing about errors, which may pass.
+        // As in h2o: not for errors, which may be temporary.
         if matches!(response.head.status().code(), 200 | 201 | 204 | 206 | 301 | 302 | 303 | 304 | 307) {
             merge(&mut response.head, b"cache-control", &self.value);
         }

@@ -1,7 +1,7 @@
-//! `hosts`, `paths`: which site, and which part of it.
+//! `hosts`, `paths`: the sites and their parts.
 //!
-//! They are read after everything else of their level, so that inner levels see all settings of the outer
-//! ones, also those written further down. The router finds its way by what is kept here as written.
+//! They are read after everything else at their level, so that inner levels see all settings of the outer ones,
+//! including those written further down. The router uses the keys as written here.
 
 use crate::config::directive::{Directive, Level, Levels, Registry, Scope, group};
 use crate::config::error::ConfigError;
@@ -81,7 +81,7 @@ pub const DIRECTIVES: &[Directive] = &[
     },
 ];
 
-/// A configuration without hosts serves nothing.
+/// A configuration without hosts serves nothing, which is an error.
 fn complete(settings: &mut Settings, reading: &mut Reading, root: &Node) {
     if settings.hosts.is_empty() {
         let top = Position { end: root.at.start, ..root.at };
@@ -124,7 +124,7 @@ fn host(scope: &mut Scope<'_>, key: &Node, value: &Node) -> Result<(), ConfigErr
     Ok(())
 }
 
-/// A URL where the name of a host belongs.
+/// The error for a URL in place of a host name.
 fn with_scheme(key: &Node, scheme: &str, rest: &str) -> ConfigError {
     let error = key.error(format!("expected a host name, found the URL `{}://{rest}`", scheme));
     let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
@@ -136,7 +136,7 @@ fn with_scheme(key: &Node, scheme: &str, rest: &str) -> ConfigError {
     error.help(format!("write `{authority}`{below}{tls}"))
 }
 
-/// The name of a host, if it is one.
+/// Checks the name of a host.
 fn check_name(key: &Node) -> Result<&str, ConfigError> {
     let wanted = || key.expected("a host name: `host`, `host:port`, `*.suffix`, `*` or `default`");
     let text = key.text().map_err(|_| wanted())?;
@@ -159,13 +159,13 @@ fn check_name(key: &Node) -> Result<&str, ConfigError> {
     }
     let literal = bare.starts_with('[') && bare.ends_with(']');
     let bytes = if literal { &bare[1..bare.len() - 1] } else { bare };
-    // RFC 3986 §3.2.2, without percent-encoding, which no client sends here.
+    // RFC 3986 §3.2.2, without percent-encoding, which clients do not send in Host.
     let fits =
         |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) || (literal && byte == b':');
     if bytes.is_empty() || !bytes.bytes().all(fits) { Err(wanted()) } else { Ok(text) }
 }
 
-/// `host` or `host:port`; the colons of an IPv6 address stand within its brackets.
+/// Splits `host` or `host:port`; the colons of an IPv6 address are within brackets.
 fn split_port(text: &str) -> Option<(&str, Option<&str>)> {
     let behind = text.rfind(']').map_or(0, |bracket| bracket + 1);
     let Some((host, port)) = text[behind..].split_once(':') else {
@@ -175,8 +175,7 @@ fn split_port(text: &str) -> Option<(&str, Option<&str>)> {
     whole.then_some((&text[..behind + host.len()], Some(port)))
 }
 
-/// The paths, without those whose settings are not indented further than they; errors about these settings, one for
-/// each path.
+/// The paths, except those whose settings are not indented below them; for each of these an error.
 fn indented<'a>(registry: &Registry, pairs: &'a [(Node, Node)]) -> (Vec<&'a (Node, Node)>, Vec<ConfigError>) {
     let is_directive = |key: &Node| key.text().is_ok_and(|name| registry.find(name).is_some());
     let (mut paths, mut errors, mut at) = (Vec::new(), Vec::new(), 0);
@@ -198,7 +197,7 @@ fn indented<'a>(registry: &Registry, pairs: &'a [(Node, Node)]) -> (Vec<&'a (Nod
     (paths, errors)
 }
 
-/// Reads a path. `known` are the keys of the host so far.
+/// Reads a path. `known` are the host's keys so far.
 fn path(
     scope: &mut Scope<'_>,
     known: &mut HashSet<PathKey>,
@@ -233,7 +232,7 @@ fn path(
     Ok(())
 }
 
-/// The settings of a path as one mapping: a sequence of mappings is read like one, with its keys repeated.
+/// The settings of a path as one mapping: a sequence of mappings is merged into one, possibly with repeated keys.
 fn joined(value: &Node) -> Result<Node, ConfigError> {
     let wanted = |node: &Node| node.expected("the settings of a path, a mapping or a sequence of mappings");
     let mut pairs = Vec::new();

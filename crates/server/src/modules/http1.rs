@@ -1,6 +1,6 @@
-//! HTTP/1: timeouts, and how much a head may hold.
+//! HTTP/1: timeouts, and limits of message heads.
 //!
-//! The limits are those of the protocol engine; each has a directive, and each default its reason.
+//! The limits are those of the protocol engine; each has a directive, and a reason for its default.
 
 use crate::config::directive::{Directive, Levels, group};
 use crate::config::feature_settings::FeatureSetting;
@@ -10,11 +10,11 @@ use std::time::Duration;
 /// The settings of this feature.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// `http1-request-timeout`: for a whole head, and how long an idle connection stays.
+    /// `http1-request-timeout`: for a whole head, and how long an idle connection is kept.
     pub request_timeout: Duration,
-    /// `http1-request-io-timeout`: between two pieces of content that come.
+    /// `http1-request-io-timeout`: between two reads of content.
     pub request_io_timeout: Duration,
-    /// `http1-response-io-timeout`: between two pieces of a response that the client takes.
+    /// `http1-response-io-timeout`: between two writes of a response.
     pub response_io_timeout: Duration,
     /// `http1-upgrade-to-http2`
     pub upgrade_to_http2: bool,
@@ -179,5 +179,5 @@ pub const DIRECTIVES: &[Directive] = &[
     },
 ];
 
-/// The most that any limit of a head may be set to: a head is kept in memory as a whole.
+/// The largest value of any limit on heads: a head is kept in memory as a whole.
 const HEAD: u64 = 16 << 20;

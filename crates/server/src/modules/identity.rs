@@ -1,4 +1,4 @@
-//! Who we say we are: the `server` field.
+//! The `server` field.
 
 use crate::config::directive::{Directive, Levels, group};
 use crate::config::feature_settings::FeatureSetting;
@@ -15,14 +15,14 @@ pub struct Settings {
 
 impl FeatureSetting for Settings {}
 
-/// Whether and whose `server` field leaves.
+/// Which `server` field is sent, if any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SendServerName {
-    /// Ours.
+    /// This server's.
     On,
     /// None.
     Off,
-    /// The upstream's; none with an answer of our own.
+    /// The upstream's; none for responses of this server.
     Preserve,
 }
 
@@ -60,7 +60,7 @@ pub const DIRECTIVES: &[Directive] = &[
         set: |scope, node| {
             let wanted = "printable ASCII text";
             let text = node.text().map_err(|_| node.expected(wanted))?;
-            // RFC 9110 §5.5: other bytes are not field content, and a line break would begin a field.
+            // RFC 9110 §5.5: other bytes are not allowed in field values, and a line break would begin another field.
             if text.is_empty() || !text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
                 return Err(node.expected(wanted).help("`send-server-name: OFF` sends no `server` field"));
             }

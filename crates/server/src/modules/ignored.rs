@@ -1,14 +1,14 @@
-//! Directives of h2o that are read and checked, and change nothing here.
+//! Directives of h2o that are read and checked, but have no effect here.
 //!
-//! Some are harmless without effect: they tune machinery that hayami does not have. Of the others the
-//! server says at its start that they have none, so that nobody relies on them.
+//! Some can be ignored silently: they tune mechanisms that hayami does not have. For the others the server warns at
+//! startup, so that the operator does not rely on them.
 
 use crate::config::directive::{Directive, Levels, Scope, group};
 use crate::config::error::ConfigError;
 use crate::config::yaml::{Node, Value};
 use crate::feature::Feature;
 
-/// Checks the argument; says whether the user should know that it has no effect.
+/// Checks the argument; returns whether to warn that it has no effect.
 pub(super) type Check = fn(&Node) -> Result<bool, ConfigError>;
 
 /// The setter of a directive without effect.
@@ -19,8 +19,8 @@ pub(super) fn ignore(scope: &mut Scope<'_>, node: &Node, check: Check, why: &str
     Ok(())
 }
 
-/// A directive without effect: name, levels, argument, default in h2o, help, check of the argument, and
-/// why it has none.
+/// A directive without effect: name, levels, argument, default in h2o, help, check of the argument, and why it has no
+/// effect.
 macro_rules! ignored {
     ($name:literal, $levels:ident, $argument:literal, $default:literal, $help:literal, $why:literal, $check:expr) => {
         Directive {
@@ -42,7 +42,7 @@ macro_rules! ignored {
 }
 pub(super) use ignored;
 
-/// ON needs a word to the user, OFF is how things are.
+/// Warns for ON, not for OFF, which is how hayami behaves.
 fn off_is_fine(node: &Node) -> Result<bool, ConfigError> {
     node.on_off()
 }

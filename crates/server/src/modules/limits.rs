@@ -1,4 +1,4 @@
-//! How many connections are served, and how much one request may bring.
+//! Limits on connections, and on the content of a request.
 //!
 //! The limits of an HTTP/1 head are in `http1`.
 
@@ -13,9 +13,9 @@ use std::time::Duration;
 /// The settings of this feature.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// `max-connections`; without it, as many as the open-files limit allows.
+    /// `max-connections`; `None`: as many as the open-files limit allows.
     pub max_connections: Option<usize>,
-    /// `soft-connection-limit`; without it, idle connections are closed for lack of descriptors only.
+    /// `soft-connection-limit`; `None`: idle connections are closed only for lack of descriptors.
     pub soft_connection_limit: Option<usize>,
     /// `soft-connection-limit.min-age`
     pub soft_connection_min_age: Duration,
@@ -29,9 +29,9 @@ pub struct Settings {
     pub min_rate: u32,
     /// `handshake-timeout`
     pub handshake_timeout: Duration,
-    /// `max-reprocesses`: internal redirects of one request.
+    /// `max-reprocesses`: limit on internal redirects of one request.
     pub max_reprocesses: u32,
-    /// `max-delegations`: answers of one request that are followed elsewhere (`reproxy`).
+    /// `max-delegations`: limit on responses to one request that are followed elsewhere (`reproxy`).
     pub max_delegations: u32,
 }
 
@@ -54,7 +54,7 @@ impl Default for Settings {
     }
 }
 
-/// The limits of requests, by name: for what is said when one is broken.
+/// The limits of requests, by name: for messages about a request that exceeds one.
 #[derive(Debug)]
 pub struct Named {
     http1: http1::Settings,
@@ -62,7 +62,7 @@ pub struct Named {
 }
 
 impl Named {
-    /// Those of a configuration.
+    /// The limits of a configuration.
     pub fn new(settings: &GlobalSettings) -> Self {
         Self {
             http1: settings.get::<http1::Settings>().clone(),
@@ -85,13 +85,13 @@ impl Named {
         format!("{name}: {value}")
     }
 
-    /// What the client is told of content that is too long.
+    /// The text for a client whose content is too long.
     pub fn too_large(&self) -> String {
         format!("the content is longer than the limit of {} bytes", self.request_body)
     }
 }
 
-/// More connections than this no kernel has descriptors for.
+/// More connections than the kernel has descriptors for.
 const MOST_CONNECTIONS: u64 = 1 << 30;
 
 /// This feature.

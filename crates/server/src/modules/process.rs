@@ -1,6 +1,6 @@
-//! The process: its user, its threads, its files, and what holds for all its sockets.
+//! The process: its user, its threads, its files, and options of all its sockets.
 //!
-//! The program does with these what they say: it switches users, counts CPUs and writes the pid file.
+//! The program applies these settings: it switches users, counts CPUs and writes the pid file.
 
 use crate::config::directive::{Directive, Levels, group};
 use crate::config::error::ConfigError;
@@ -12,7 +12,7 @@ use std::path::PathBuf;
 /// The settings of this feature.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// `user`; without it, root becomes `nobody`.
+    /// `user`; `None`: root switches to `nobody`.
     pub user: Option<String>,
     /// `num-threads`
     pub threads: Threads,
@@ -28,15 +28,15 @@ pub struct Settings {
 
 impl FeatureSetting for Settings {}
 
-/// How many workers there are, and where they run.
+/// The number of workers, and the CPUs they run on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Threads {
-    /// One for every CPU that the process may use.
+    /// One per CPU that the process may use.
     #[default]
     Usable,
-    /// So many.
+    /// This many.
     Number(usize),
-    /// One pinned to each of these CPUs; a CPU may be there twice.
+    /// One pinned to each of these CPUs; a CPU may occur twice.
     Cpus(Vec<usize>),
 }
 
@@ -53,7 +53,7 @@ impl Default for Settings {
     }
 }
 
-/// More threads than this are a typing error: no machine has as many CPUs.
+/// More threads than this must be a typo: no machine has as many CPUs.
 const MOST_THREADS: u64 = 4096;
 
 /// This feature.

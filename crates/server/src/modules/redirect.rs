@@ -1,4 +1,4 @@
-//! `redirect`: sends the client, or the request itself, to another URL (RFC 9110 §15.4).
+//! `redirect`: redirects the client, or the request internally, to another URL (RFC 9110 §15.4).
 
 use crate::config::directive::{Directive, Levels, Scope, group};
 use crate::config::error::ConfigError;
@@ -14,11 +14,11 @@ use std::borrow::Cow;
 /// A redirect as configured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Where to: what stands behind the path's prefix in the request is appended.
+    /// The URL, to which the rest of the path behind the prefix is appended.
     pub url: String,
-    /// The status of the answer.
+    /// The status of the response.
     pub status: Status,
-    /// Whether the request starts over with the URL inside this server, instead of being answered.
+    /// Whether the request is redirected internally, without a response to the client.
     pub internal: bool,
 }
 
@@ -73,7 +73,7 @@ fn mapping(node: &Node) -> Result<Settings, ConfigError> {
     })
 }
 
-/// The authority of an absolute URL, or of one that lacks a scheme only; else nothing.
+/// The authority of a URL that is absolute or lacks only the scheme; otherwise empty.
 fn authority(url: &str) -> &str {
     let path = url.find(['/', '?', '#']).unwrap_or(url.len());
     let start = url.find("//").filter(|at| *at <= path).map_or(url.len(), |at| at + 2);
@@ -87,7 +87,7 @@ struct Redirect {
     suffix: Option<Vec<u8>>,
 }
 
-/// The handler of these settings in a host of this key.
+/// The handler for these settings in a host with this key.
 pub fn build(settings: &Settings, key: &str) -> Box<dyn Handler> {
     let name = split_authority(key.as_bytes()).map_or(key.as_bytes(), |(name, _)| name);
     let suffix = name.strip_prefix(b"*").filter(|_| settings.url.contains('*'));
@@ -97,7 +97,7 @@ pub fn build(settings: &Settings, key: &str) -> Box<dyn Handler> {
 impl Handler for Redirect {
     fn handle(&self, exchange: &mut Exchange<'_>) -> Outcome {
         let Some(url) = self.url(exchange) else {
-            // RFC 9110 §15.5.20: the host answers for names that its key does not match as well.
+            // RFC 9110 §15.5.20: the host may also serve names that its key does not match.
             return Outcome::Ready(plain(Status::MISDIRECTED_REQUEST, "no redirect for this host name"));
         };
         let target = target(&url, exchange);
@@ -110,7 +110,7 @@ impl Handler for Redirect {
     }
 }
 
-/// The URL, what follows the prefix in the path, encoded again, and the query.
+/// The URL with the rest of the path, encoded again, and the query.
 fn target(url: &str, exchange: &Exchange<'_>) -> Vec<u8> {
     let (prefix, rest) = exchange.path.split_at(exchange.below);
     let mut target = url.as_bytes().to_vec();
@@ -128,12 +128,12 @@ fn target(url: &str, exchange: &Exchange<'_>) -> Vec<u8> {
 }
 
 impl Redirect {
-    /// The URL, each `*` in it replaced by what the `*` of the host's key matches in the name asked for; `None` if
-    /// the key does not match.
+    /// The URL, with each `*` replaced by what the `*` of the host's key matches in the requested name; `None` if the
+    /// key does not match.
     fn url(&self, exchange: &Exchange<'_>) -> Option<Cow<'_, str>> {
         let url = self.settings.url.as_str();
         let Some(suffix) = &self.suffix else { return Some(url.into()) };
-        // Well-formed, so all that is in it may stand in a URL.
+        // The authority is well-formed, so all of it is allowed in a URL.
         let (name, _) = split_authority(exchange.head.authority())?;
         let (matched, rest) = name.split_at_checked(name.len().checked_sub(suffix.len())?)?;
         let fits = !matched.is_empty() && rest.eq_ignore_ascii_case(suffix);
@@ -201,7 +201,7 @@ mod tests {
             ("*", "https://*/", "[::1]:8080", Some("https://[::1]/a?q")),
             ("*.example.com", "https://example.org/", "elsewhere", Some("https://example.org/a?q")),
             ("example.com", "/files/*/", "example.com", Some("/files/*/a?q")),
-            // The host answers as the fallback.
+            // The host is used as the fallback.
             ("*.example.com", "https://*.example.org/", "elsewhere", None),
             ("*.example.com", "https://*.example.org/", ".example.com", None),
             ("*", "https://*/", "", None),

@@ -1,4 +1,4 @@
-//! `server-timing`: how long a request took, told to the client (W3C Server Timing): what is known when the head leaves
+//! `server-timing`: reports durations of a request to the client (W3C Server Timing): those known when the head is sent
 //! in a field, the rest in a trailer.
 
 use crate::config::directive::{Directive, Levels, group};
@@ -15,15 +15,15 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-/// Whether times are told.
+/// Whether durations are reported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// They are not.
+    /// No.
     #[default]
     Off,
-    /// Those of the trailer only where the response can have one.
+    /// Yes; those of the trailer only if the response can have one.
     On,
-    /// A response over HTTP/1.1 loses its `content-length`, so that it can have a trailer.
+    /// Yes; a response over HTTP/1.1 loses its `content-length`, so that it can have a trailer.
     Enforce,
 }
 
@@ -51,28 +51,28 @@ pub const DIRECTIVES: &[Directive] = &[Directive {
     },
 }];
 
-/// Whether the clients of any path are told.
+/// Whether durations are reported at any path.
 pub fn is_used(settings: &config::Settings) -> bool {
     settings.places().any(|inherited| *inherited.get::<Mode>() != Mode::Off)
 }
 
-/// What is known of a request, until its response leaves.
+/// The times of a request, until its response is sent.
 pub struct Timing {
     accepted: Instant,
-    /// When the first byte was seen, and when the head was complete.
+    /// When the first byte was received, and when the head was complete.
     begun: Instant,
     received: Instant,
     version: Version,
-    /// Whether it has no content.
+    /// Whether the request has no content.
     bare: bool,
-    /// Whether its response has content, and no tunnel.
+    /// Whether the response has content, and is no tunnel.
     answered: bool,
     trace: Rc<UpstreamTrace>,
     clock: Rc<Clock>,
 }
 
 impl Timing {
-    /// With the trace of the upstreams that a log wants, if one does.
+    /// Uses the log's trace of upstreams, if there is one.
     pub fn new(request: &Request<'_>, trace: Option<&Rc<UpstreamTrace>>, clock: &Rc<Clock>) -> Self {
         Self {
             accepted: request.connection.accepted,
@@ -86,7 +86,7 @@ impl Timing {
         }
     }
 
-    /// Where upstreams that are asked are noted.
+    /// The trace of the upstreams.
     pub fn trace(&self) -> &Rc<UpstreamTrace> {
         &self.trace
     }
@@ -107,7 +107,7 @@ impl Timing {
         }
     }
 
-    /// Whether a trailer section can follow. Where there is no content there is no need for one.
+    /// Whether the response can have a trailer section. Without content none is needed.
     fn takes_trailer(&self, mode: Mode, response: &Response) -> bool {
         let framed = match self.version {
             Version::Http10 => false,
@@ -122,7 +122,7 @@ impl Timing {
         let mut text = String::new();
         push(&mut text, "connect", since(self.accepted, self.begun));
         push(&mut text, "request-header", since(self.begun, self.received));
-        // Content may still be coming.
+        // With content, this is not known yet.
         if self.bare {
             push(&mut text, "request-body", Duration::ZERO);
             push(&mut text, "request-total", since(self.begun, self.received));
@@ -146,10 +146,10 @@ fn push(text: &mut String, name: &str, time: Duration) {
     }
 }
 
-/// Content with the trailer behind it.
+/// Content followed by the trailer.
 struct Timed {
     content: ContentSource,
-    /// Its length is not told, so that it is sent in chunks.
+    /// Whether its length is hidden, so that it is sent in chunks.
     chunked: bool,
     /// When the response's head was ready.
     began: Instant,
@@ -189,7 +189,7 @@ mod tests {
     use super::*;
     use hayami_http::Status;
 
-    /// The field's value and the trailer's, and the length that is told.
+    /// The field's value, the trailer's value, and the length of the content.
     fn told(mode: Mode, method: Method, content: Content) -> (String, Option<String>, Option<u64>) {
         let clock = Rc::new(Clock::default());
         let now = clock.now();

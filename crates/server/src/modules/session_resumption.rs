@@ -1,6 +1,6 @@
-//! `ssl-session-resumption`: how clients that were here before are spared a whole handshake.
+//! `ssl-session-resumption`: abbreviated TLS handshakes for returning clients.
 //!
-//! Here the mapping is read; the stores and the ticket keys are in `hayami-tls`.
+//! This module reads the mapping; session stores and ticket keys are in `hayami-tls`.
 
 use crate::config::attribute::{self, Attribute};
 use crate::config::directive::{Directive, Levels, group};
@@ -16,7 +16,7 @@ use std::path::PathBuf;
 
 impl FeatureSetting for Settings {}
 
-/// `num-ocsp-updaters`: how many OCSP responses are fetched at once.
+/// `num-ocsp-updaters`: how many OCSP responses are fetched concurrently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OcspUpdaters(pub usize);
 
@@ -28,7 +28,7 @@ impl Default for OcspUpdaters {
     }
 }
 
-/// The mapping, as far as it is read; stores and their addresses may come in any order.
+/// The mapping as read so far; stores and their addresses may come in any order.
 pub(crate) struct Reading {
     cache: bool,
     tickets: bool,
@@ -45,7 +45,7 @@ pub(crate) struct Reading {
     warnings: Vec<ConfigError>,
 }
 
-/// Where something is kept, and where that is written.
+/// A store, and where it is configured.
 #[derive(Clone, Copy)]
 enum Store {
     Internal,
@@ -74,7 +74,7 @@ impl Default for Reading {
     }
 }
 
-/// A ticket is good for seven days at most (RFC 8446 §4.6.1).
+/// Tickets are valid for seven days at most (RFC 8446 §4.6.1).
 const LONGEST: u64 = 7 * 86_400;
 
 /// Every key of `ssl-session-resumption`.
@@ -235,8 +235,7 @@ fn path(node: &Node) -> Result<PathBuf, ConfigError> {
     }
 }
 
-/// A name in a store: memcached takes no spaces and no more than 250 bytes, some of which are needed
-/// behind a prefix.
+/// A name in a store: memcached accepts no spaces and at most 250 bytes, some of which are needed after a prefix.
 fn name(node: &Node) -> Result<String, ConfigError> {
     let fits = |text: &str| (1..=180).contains(&text.len()) && text.bytes().all(|o| o.is_ascii_graphic());
     match node.text() {
@@ -291,7 +290,7 @@ impl Reading {
         })
     }
 
-    /// The machine that keeps what is not kept here.
+    /// The remote store, if `store` is one.
     fn remote(&self, store: Store) -> Result<Option<RemoteStore>, ConfigError> {
         let (at, remote, name) = match store {
             Store::Memcached(at) => (at, &self.memcached, "memcached"),

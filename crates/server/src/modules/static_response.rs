@@ -1,4 +1,4 @@
-//! `return`: a response that the configuration contains, as nginx's `return` and Caddy's `respond`.
+//! `return`: a fixed response from the configuration, as nginx's `return` and Caddy's `respond`.
 
 use crate::condition::Conditions;
 use crate::config::directive::{Directive, Levels, group};
@@ -17,25 +17,25 @@ use std::sync::Arc;
 pub struct Settings {
     /// Its status.
     pub status: Status,
-    /// What it contains.
+    /// Its content.
     pub answer: Answer,
-    /// Which requests it answers.
+    /// Which requests get it.
     conditions: Conditions,
 }
 
 impl HandlerSetting for Settings {}
 
 impl Settings {
-    /// Of every request.
+    /// A response to every request.
     fn new(status: Status, answer: Answer) -> Self {
         Self { status, answer, conditions: Conditions::default() }
     }
 }
 
-/// What a response contains.
+/// The content of a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// Of an error the server's own text, otherwise nothing.
+    /// The server's standard text if the status is an error, otherwise nothing.
     Default,
     /// This URL as `location`.
     Location(String),
@@ -75,7 +75,7 @@ pub const DIRECTIVES: &[Directive] = &[Directive {
     },
 }];
 
-/// A status by itself.
+/// Reads a status by itself.
 fn bare(node: &Node) -> Result<Status, ConfigError> {
     let text = node.text().map_err(|_| node.expected("a status, such as `410`, or a mapping"))?;
     if let Some((code, rest)) = text.trim().split_once(char::is_whitespace) {
@@ -95,7 +95,7 @@ fn bare(node: &Node) -> Result<Status, ConfigError> {
     Ok(status)
 }
 
-/// nginx's arguments as a mapping.
+/// Suggests a mapping for nginx's arguments.
 fn as_mapping(code: &str, rest: &str) -> String {
     let rest = rest.trim_matches(['"', '\'']);
     match rest.contains("://") || rest.starts_with('/') {
@@ -126,7 +126,7 @@ fn mapping(node: &Node) -> Result<Settings, ConfigError> {
     }
 }
 
-/// A status that a configuration may send.
+/// Reads a status that a configuration may send.
 fn status(node: &Node) -> Result<Status, ConfigError> {
     let code = node.integer(200..=599).map_err(|error| match node.integer(100..=199) {
         Ok(_) => error.help("statuses below 200 are not final responses"),
@@ -179,7 +179,7 @@ fn content(body: &Node, kind: Option<&Node>, status: Status) -> Result<Settings,
     Ok(Settings::new(status, Answer::Body { body: body.text()?.to_owned(), content_type }))
 }
 
-/// The value of a Content-Type field (RFC 9110 §8.3.1).
+/// Reads the value of a Content-Type field (RFC 9110 §8.3.1).
 fn media_type(node: &Node) -> Result<String, ConfigError> {
     let wanted = || node.expected("a media type, such as `application/json`");
     let text = node.text().map_err(|_| wanted())?;
@@ -188,23 +188,23 @@ fn media_type(node: &Node) -> Result<String, ConfigError> {
     if fits(kind) && fits(subtype) { Ok(text.to_owned()) } else { Err(wanted()) }
 }
 
-/// Answers every request alike.
+/// Sends the same response to every request.
 struct StaticResponse {
     status: Status,
     answer: Ready,
 }
 
-/// An answer, as far as it can be made beforehand.
+/// A prepared response.
 enum Ready {
     Default,
     Location(Box<[u8]>),
     Body(Arc<FieldSection>, Shared),
 }
 
-/// The handler of these settings.
+/// The handler for these settings.
 ///
 /// # Errors
-/// A regular expression of the conditions is not valid; a line for the user.
+/// A regular expression of the conditions is invalid; a message for the user.
 pub fn build(settings: &Settings) -> Result<Box<dyn Handler>, String> {
     let answer = match &settings.answer {
         Answer::Default => Ready::Default,
@@ -239,7 +239,7 @@ mod tests {
     use crate::modules::test_support::{error, set};
     use hayami_http::Known;
 
-    /// What a line answers: status, location, type and content.
+    /// The response for a line: status, location, type and content.
     fn answer(line: &str) -> (u16, String, String, String) {
         let setting = set(&[line]);
         let settings = setting.handler::<Settings>();

@@ -1,4 +1,4 @@
-//! `tcp-keepalive`, `tcp-user-timeout`: how the kernel finds out that the other end of a connection is gone.
+//! `tcp-keepalive`, `tcp-user-timeout`: how the kernel detects that a peer is gone.
 
 use crate::config::directive::{Directive, Scope, directive, group};
 use crate::config::error::ConfigError;
@@ -11,15 +11,15 @@ use std::time::Duration;
 /// The settings of this feature.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// Of clients' connections.
+    /// Connections of clients.
     clients: Peers,
-    /// Of connections to upstreams.
+    /// Connections to upstreams.
     upstreams: Peers,
 }
 
 impl FeatureSetting for Settings {}
 
-/// Those of one side.
+/// The settings of one side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Peers {
     probes: Option<Probes>,
@@ -28,7 +28,7 @@ struct Peers {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum UserTimeout {
-    /// Nothing is written about it.
+    /// Not set.
     Default,
     Off,
     After(Duration),
@@ -41,7 +41,7 @@ impl Default for Peers {
 }
 
 impl Peers {
-    /// The user timeout is by default no shorter than `patience`: a peer that takes nothing for so long is waited for.
+    /// The default user timeout is at least `patience`: for that long a peer may accept no data.
     fn liveness(self, patience: Duration) -> Liveness {
         let user_timeout = match self.user_timeout {
             UserTimeout::Default => Liveness::default().user_timeout.max(Some(patience)),
@@ -53,12 +53,12 @@ impl Peers {
 }
 
 impl Settings {
-    /// Of clients' connections; a client may take nothing of a response for `patience`.
+    /// For connections of clients, which may accept no data of a response for `patience`.
     pub fn of_clients(&self, patience: Duration) -> Liveness {
         self.clients.liveness(patience)
     }
 
-    /// Of connections to upstreams.
+    /// For connections to upstreams.
     pub fn of_upstreams(&self) -> Liveness {
         self.upstreams.liveness(Duration::ZERO)
     }
@@ -112,7 +112,7 @@ fn own<'s>(scope: &'s mut Scope<'_>) -> &'s mut Settings {
     scope.global.get_mut::<Settings>()
 }
 
-/// The kernel takes no more (tcp(7)).
+/// The kernel's limits (tcp(7)).
 const LONGEST: u64 = 32_767;
 const MOST: u64 = 127;
 
@@ -140,7 +140,7 @@ fn user_timeout(node: &Node) -> Result<UserTimeout, ConfigError> {
     if node.is("OFF") {
         return Ok(UserTimeout::Off);
     }
-    // It is kept in milliseconds, which fit a signed number of 32 bits.
+    // The kernel stores it in milliseconds, as a signed 32-bit number.
     let most = i32::MAX as u64 / 1000;
     node.integer(1..=most).map(|seconds| UserTimeout::After(Duration::from_secs(seconds)))
 }

@@ -7,7 +7,7 @@ use crate::config::source::Sources;
 use crate::config::yaml;
 use crate::features::REGISTRY;
 
-/// The settings that lines have made so far.
+/// The settings made by lines so far.
 #[derive(Default)]
 pub(crate) struct Setting {
     pub(crate) global: GlobalSettings,
@@ -16,7 +16,7 @@ pub(crate) struct Setting {
 }
 
 impl Setting {
-    /// Sets what `line` says, with the directives of any module. The error is its message and its help.
+    /// Applies `line`, with the directives of all modules. The error is its message and its help.
     pub(crate) fn set(&mut self, level: Level, line: &str) -> Result<(), String> {
         let root = yaml::read_text("test", line, &mut Sources::default()).map_err(|e| e.message)?;
         for (key, value) in root.mapping().map_err(|e| e.message)? {
@@ -51,7 +51,7 @@ impl Setting {
     }
 }
 
-/// The settings of these lines on the path level.
+/// The settings after these lines at the path level.
 pub(crate) fn set(lines: &[&str]) -> Setting {
     let mut setting = Setting::default();
     for line in lines {
@@ -60,7 +60,7 @@ pub(crate) fn set(lines: &[&str]) -> Setting {
     setting
 }
 
-/// What is wrong with a line.
+/// The error of a line.
 pub(crate) fn error(line: &str) -> String {
     Setting::default().set(Level::Path, line).expect_err(line)
 }

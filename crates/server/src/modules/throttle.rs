@@ -1,4 +1,4 @@
-//! `throttle-response`: responses whose `x-traffic` field says how fast they are sent.
+//! `throttle-response`: limits the rate of responses with an `x-traffic` field.
 
 use crate::config::directive::{Directive, Levels, group};
 use crate::config::feature_settings::FeatureSetting;
@@ -41,13 +41,13 @@ pub const DIRECTIVES: &[Directive] = &[Directive {
 
 const FIELD: &[u8] = b"x-traffic";
 
-/// How often some is sent.
+/// Interval between two pieces.
 const TICK: Duration = Duration::from_millis(100);
 
 /// Throttles responses.
 struct Throttle;
 
-/// The filter of these settings, if they ask for one.
+/// The filter for these settings, if throttling is on.
 pub fn build(settings: &Settings) -> Option<Box<dyn Filter>> {
     settings.on.then(|| Box::new(Throttle) as Box<dyn Filter>)
 }
@@ -70,13 +70,13 @@ fn rate(value: &[u8]) -> Option<u64> {
     digits.parse().ok().filter(|rate| *rate > 0)
 }
 
-/// Content that comes at a rate: a bucket of tokens, of which each byte takes one.
+/// Content limited in rate by a token bucket; each byte takes one token.
 struct Throttled {
     content: ContentSource,
     /// Bytes per second.
     rate: f64,
     tokens: f64,
-    /// When the tokens were counted.
+    /// When the tokens were last refilled.
     counted: Instant,
     sleep: Option<Pin<Box<Sleep>>>,
 }
@@ -87,8 +87,7 @@ impl Throttled {
         Self { content, rate, tokens: tick(rate), counted: Instant::now(), sleep: None }
     }
 
-    /// Adds the tokens of the time that has passed. No more are kept than for two ticks: what was not sent in time is
-    /// not made up for.
+    /// Adds tokens for the time that has passed. The bucket holds those of two ticks: time lost is not caught up.
     fn refill(&mut self) {
         let now = Instant::now();
         let earned = self.rate * now.duration_since(self.counted).as_secs_f64();
@@ -96,7 +95,7 @@ impl Throttled {
         self.counted = now;
     }
 
-    /// Waits until there are the tokens of a tick.
+    /// Waits for the tokens of a tick.
     fn poll_tokens(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         loop {
             self.refill();
@@ -146,7 +145,7 @@ mod tests {
     use crate::handler::testing;
     use hayami_http::Status;
 
-    /// Whether the content is throttled, and whether the field stays.
+    /// Whether the content is throttled, and whether the field is kept.
     fn throttled(method: &str, status: Status, value: &str) -> (bool, bool) {
         let mut response = Response::text(status, "x".repeat(100));
         response.head.append(b"X-Traffic", value.as_bytes());
@@ -189,7 +188,7 @@ mod tests {
                 while !std::future::poll_fn(|cx| source.fill(cx, 1 << 20, &mut out)).await.expect("content") {
                 }
                 assert_eq!(out.len(), bytes);
-                // The first tick's bytes leave at once.
+                // The first tick's bytes are sent at once.
                 assert!(begun.elapsed() >= Duration::from_millis(least - 10), "{:?}", begun.elapsed());
             }
         });

@@ -1,5 +1,5 @@
-//! `try-files`: the first of several files that is there, or what answers for all that is not (a front
-//! controller). The words are nginx's.
+//! `try-files`: redirects to the first of several files that exists, or to a fallback (a front controller). The syntax
+//! is nginx's.
 
 use crate::config::directive::{Directive, Levels, Scope, group};
 use crate::config::error::ConfigError;
@@ -35,22 +35,22 @@ pub const DIRECTIVES: &[Directive] = &[Directive {
     set,
 }];
 
-/// What is tried.
+/// The arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Paths, one after the other.
+    /// Paths, in the order in which they are tried.
     files: Vec<String>,
     otherwise: Otherwise,
 }
 
 impl HandlerSetting for Settings {}
 
-/// What happens if no file is there.
+/// The fallback if no file exists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Otherwise {
-    /// The request starts over with this path and query.
+    /// The request is redirected internally to this path and query.
     Target(String),
-    /// It is answered with this status.
+    /// The response has this status.
     Status(Status),
 }
 
@@ -94,12 +94,12 @@ fn read(node: &Node) -> Result<Settings, ConfigError> {
 
 const VARIABLES: [&str; 3] = ["uri", "args", "query_string"];
 
-/// A word that becomes a path.
+/// Checks an argument that is a path.
 fn path(at: &Node, word: &str) -> Result<String, ConfigError> {
     if !word.starts_with('/') && !word.starts_with("$uri") {
         return Err(at.error(format!("`{word}` must start with `/` or `$uri`")));
     }
-    // Without a query nothing is appended, whatever is written.
+    // Without a query nothing is appended, so `$is_args` can always be `?`.
     let word = word.replace("$is_args", "?");
     for piece in word.split('$').skip(1) {
         if !VARIABLES.iter().any(|name| piece.starts_with(name)) {
@@ -114,15 +114,14 @@ fn path(at: &Node, word: &str) -> Result<String, ConfigError> {
 struct TryFiles {
     settings: Settings,
     root: PathBuf,
-    /// Names that make a directory one that is there.
+    /// Index files; a directory counts as existing if it contains one.
     index: Vec<String>,
 }
 
-/// The handler of these settings in a path with these files.
+/// The handler of a path, with the directory of its first `file.dir`.
 ///
 /// # Errors
-/// The path has no `file.dir`; a line for the user.
-/// The handler of a path, with the directory of its first `file.dir`.
+/// The path has no `file.dir`; a message for the user.
 fn of_route(settings: &Settings, route: &RouteContext<'_>) -> Result<Box<dyn Handler>, String> {
     let mut directories = route.path.iter().flat_map(|path| &path.handlers).filter_map(|own| own.directory());
     build(settings, directories.next(), &route.inherited.get::<file::Settings>().index)
@@ -140,7 +139,7 @@ impl Handler for TryFiles {
         let (path, query) = (exchange.path, exchange.head.query());
         for file in &self.settings.files {
             let tried = expanded(file, path, query);
-            // Below a file is nothing but what a script calls its path info: `file.dir` knows.
+            // Below a file there is only the path info of a script, which `file.dir` handles.
             if self.is_there(&tried, &path[..exchange.below]).unwrap_or(tried == path) {
                 return self.go_to(&tried, path, query);
             }
@@ -161,9 +160,9 @@ impl Handler for TryFiles {
 }
 
 impl TryFiles {
-    /// The answer is at another path; or the next handlers have it.
+    /// Redirects to the target, or leaves the request to the next handlers.
     fn go_to(&self, target: &[u8], path: &[u8], query: Option<&[u8]>) -> Outcome {
-        // Files of the path's own are served by `file.dir`; and nothing leads to itself.
+        // `file.dir` serves files of the path itself; a redirect to itself would be a loop.
         if target == path || target.strip_suffix(b"/") == Some(path) {
             return Outcome::Declined;
         }
@@ -175,7 +174,7 @@ impl TryFiles {
         Outcome::Internal { target, keep_method: true }
     }
 
-    /// Whether a file is there; `None`: it would be below another file.
+    /// Whether a file exists; `None`: the path is below another file.
     fn is_there(&self, path: &[u8], prefix: &[u8]) -> Option<bool> {
         let Some(below) = path.strip_prefix(prefix) else { return Some(false) };
         let below = Path::new(OsStr::from_bytes(below.strip_prefix(b"/").unwrap_or(below)));
@@ -197,7 +196,7 @@ fn encoded(path: &[u8]) -> Vec<u8> {
     out
 }
 
-/// A word with its variables put in.
+/// An argument with its variables expanded.
 fn expanded(word: &str, path: &[u8], query: Option<&[u8]>) -> Vec<u8> {
     let query = query.unwrap_or_default();
     let mut pieces = word.split('$');
@@ -224,7 +223,7 @@ mod tests {
         set(&[&format!("try-files: {argument}")]).handler::<Settings>().clone()
     }
 
-    /// Where a request goes: `-` if it is declined.
+    /// Where a request is redirected to: `-` if it is declined.
     fn tried(folder: &Scratch, argument: &str, below: usize, target: &str) -> String {
         let index = ["index.html".to_owned()];
         let handler = build(&settings(argument), Some(&folder.path("")), &index).expect("a root");

@@ -1,4 +1,4 @@
-//! The form of a line.
+//! The format of a line.
 
 use super::{Severity, Subject};
 use crate::calendar::Moment;
@@ -6,11 +6,11 @@ use hayami_net::clock::local_offset;
 use std::fmt::{self, Write};
 use std::time::Duration;
 
-/// Bytes of a line at most, with its end: what a pipe takes in one piece (`PIPE_BUF`), so that lines of several
-/// processes do not mix.
+/// Longest line in bytes, with its end: what a pipe accepts atomically (`PIPE_BUF`), so that lines of several processes
+/// do not mix.
 const LONGEST: usize = 4096;
 
-/// What stands at the end of a line that was cut.
+/// The end of a truncated line.
 const CUT: &str = " [...]";
 
 /// The line, with its end.
@@ -18,7 +18,7 @@ pub(super) fn line(now: Duration, severity: Severity, subject: Subject, text: &d
     let mut line = String::with_capacity(200);
     let moment =
         Moment { unix: now.as_secs(), micros: now.subsec_micros(), offset: local_offset(now.as_secs()) };
-    // Writing to a String cannot fail; the text's own `Display` may, and what it wrote until then stays.
+    // Writing to a String cannot fail; the text's own `Display` may, and its output up to then is kept.
     let _ = write!(line, "{} {severity} {subject}: ", Timestamp(moment));
     let _ = write!(OneLine(&mut line), "{text}");
     line.push('\n');
@@ -39,7 +39,7 @@ impl fmt::Display for Timestamp {
     }
 }
 
-/// Escapes what would begin another line or control a terminal, and cuts what is too long.
+/// Escapes characters that would start another line or control a terminal, and truncates long text.
 struct OneLine<'a>(&'a mut String);
 
 impl fmt::Write for OneLine<'_> {
@@ -48,7 +48,7 @@ impl fmt::Write for OneLine<'_> {
             let needed = if is_special(c) { c.escape_default().len() } else { c.len_utf8() };
             if self.0.len() + needed + CUT.len() + 1 > LONGEST {
                 self.0.push_str(CUT);
-                // Nothing more is asked of the text.
+                // Stops formatting the text.
                 return Err(fmt::Error);
             }
             match is_special(c) {

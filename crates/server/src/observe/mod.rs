@@ -1,4 +1,4 @@
-//! The error log: what the server itself says while it runs.
+//! The error log: the server's own messages.
 //!
 //! ```text
 //! 2026-11-22T14:03:05.123+01:00 warn upstream: http://10.0.0.2:8000: connection refused; ejected for 1 s
@@ -6,8 +6,8 @@
 //!                    severity ─┘    └ Subject: a stable first word
 //! ```
 //!
-//! `line` writes the form, `reporter` limits the rate. Where the lines go (standard error, a file, a command) is the
-//! program's affair. Nothing here panics if writing fails: a closed or full standard error loses lines, not requests.
+//! `line` formats lines, `reporter` limits their rate. Their destination (standard error, a file, a command) is up to
+//! the program. Nothing here panics if writing fails: a closed or full standard error loses lines, not requests.
 
 mod line;
 mod reporter;
@@ -24,6 +24,6 @@ use std::time::{SystemTime, UNIX_EPOCH};
 pub fn report(severity: Severity, subject: Subject, text: impl fmt::Display) {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let line = line::line(now, severity, subject, &text);
-    // In one call, so that lines of several threads do not mix.
+    // A single call, so that lines of several threads do not mix.
     let _ = std::io::stderr().write_all(line.as_bytes());
 }

@@ -1,4 +1,4 @@
-//! Lines about single requests: not too many.
+//! Rate-limited lines about single requests.
 
 use super::{Severity, Subject, report};
 use hayami_http::{RequestHead, Status};
@@ -8,16 +8,16 @@ use std::cell::Cell;
 use std::fmt;
 use std::rc::Rc;
 
-/// Lines about single requests that one worker may write within a second: enough to see what is wrong,
-/// too little for a client to fill a disk with.
+/// Lines about single requests that one worker may write per second: enough to diagnose a problem, too few for a client
+/// to fill a disk.
 const LINES_PER_SECOND: u32 = 10;
 
-/// Reports errors of requests, not too many.
+/// Reports errors of requests, limited in rate.
 #[derive(Debug)]
 pub struct Reporter {
     clock: Rc<Clock>,
     second: Cell<u64>,
-    /// Lines in that second.
+    /// Lines written in that second.
     count: Cell<u32>,
 }
 
@@ -27,7 +27,7 @@ impl Reporter {
         Self { clock, second: Cell::new(0), count: Cell::new(0) }
     }
 
-    /// Reports why a request was not answered as it should have been. Up to 499 the client is at fault.
+    /// Reports the error of a request. For statuses up to 499 the client is at fault.
     #[cold]
     pub fn request_error(&self, head: &RequestHead, client: &Address, status: Status, reason: &str) {
         let target = String::from_utf8_lossy(head.target());
@@ -36,7 +36,7 @@ impl Reporter {
         self.line(severity, Subject::Request, format_args!("from {client} for \"{shown}\": {reason}"));
     }
 
-    /// Writes a line, unless there were too many in this second.
+    /// Writes a line, unless the limit for this second is reached.
     #[cold]
     pub fn line(&self, severity: Severity, subject: Subject, text: impl fmt::Display) {
         let omitted = self.next_second();
@@ -53,7 +53,7 @@ impl Reporter {
         }
     }
 
-    /// Starts a new second if one has begun. Returns how many lines of the one before were omitted.
+    /// Starts a new second if one has begun. Returns how many lines of the previous one were omitted.
     fn next_second(&self) -> u32 {
         let now = self.clock.unix();
         if self.second.replace(now) == now {

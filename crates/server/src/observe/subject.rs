@@ -1,24 +1,24 @@
-//! How much a line of the error log matters, and what it is about. Scripts match on these words: they do not change.
+//! Severity and subject of a line in the error log. Scripts match on these words: they must not change.
 
 use std::fmt;
 
-/// How much a line matters; the names are those of syslog and nginx.
+/// The severity of a line; the names are those of syslog and nginx.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// The server ends, or has a bug.
+    /// The server exits, or has a bug.
     Crit,
-    /// A request was not answered as the configuration says, or something configured does not work.
+    /// A request failed, or something configured does not work.
     Error,
-    /// The server goes on without loss, but somebody should look.
+    /// The server continues without loss, but the operator should take a look.
     Warn,
-    /// The state of the server or of something it uses has changed.
+    /// The state of the server or of something it depends on has changed.
     Notice,
     /// The client is at fault.
     Info,
 }
 
 impl Severity {
-    /// All of them, the most important first.
+    /// All severities, the most important first.
     pub const ALL: [Self; 5] = [Self::Crit, Self::Error, Self::Warn, Self::Notice, Self::Info];
 
     /// The word in the line.
@@ -33,7 +33,7 @@ impl Severity {
     }
 }
 
-/// The subjects, each with its first word and what its lines are about. `docs/behaviour.md` has the same table.
+/// The subjects, each with its first word and description. `docs/behaviour.md` has the same table.
 macro_rules! subjects {
     ($($name:ident $word:literal $about:literal,)*) => {
         /// What a line is about.
@@ -42,7 +42,7 @@ macro_rules! subjects {
             $(#[doc = $about] $name,)*
         }
 
-        /// First words and their meaning, in the order of [`Subject`].
+        /// First words and descriptions, in the order of [`Subject`].
         const SUBJECTS: &[(&str, &str)] = &[$(($word, $about),)*];
     };
 }

@@ -1,8 +1,8 @@
-//! Which connections may ask which hosts, where some hosts require a client certificate.
+//! Which connections may access which hosts, where some hosts require a client certificate.
 //!
-//! The server name in the handshake decides which authority's certificate the client had to show; the request, or
-//! an internal redirect behind it, then names a host, maybe another one. A host that requires a certificate answers
-//! only on connections whose handshake required one of the same authority.
+//! The server name in the handshake decides which authority's certificate the client had to present; the request, or an
+//! internal redirect of it, then names a host, possibly another one. A host that requires a certificate is only
+//! accessible on connections whose handshake required one of the same authority.
 
 use crate::config::settings::Settings;
 use crate::modules::listen::{Binding, server_name};
@@ -10,26 +10,26 @@ use foldhash::fast::FixedState;
 use std::collections::HashMap;
 use std::path::Path;
 
-/// An authority of client certificates by its index; 0 stands for no certificate at all.
+/// The index of an authority of client certificates; 0 means that no certificate is required.
 type Authority = usize;
 
-/// What the hosts of a configuration require.
+/// The requirements of a configuration's hosts.
 #[derive(Debug)]
 pub(super) struct Guard {
     listeners: Vec<Listener>,
-    /// By host: the authorities that it requires on its own listeners. They count where a request reaches the host
-    /// from a listener that is not one of them.
+    /// By host: the authorities it requires on its own listeners. They apply when a request reaches the host from a
+    /// listener that is not one of them.
     required: Vec<Vec<Authority>>,
 }
 
-/// What handshakes on a listener require.
+/// The requirements of a listener's handshakes.
 #[derive(Debug)]
 struct Listener {
-    /// By server name; `*.example.org` as it is written.
+    /// By server name; wildcards as written: `*.example.org`.
     names: HashMap<String, Authority>,
     /// For all other names.
     default: Authority,
-    /// What hosts require here whose own listener it is.
+    /// The requirements here of hosts that define this listener.
     hosts: HashMap<usize, Authority, FixedState>,
 }
 
@@ -48,8 +48,8 @@ impl Guard {
         Some(Self { listeners, required })
     }
 
-    /// Whether a connection to `listener` whose handshake asked for `name` may ask `host`. `outdated`: when the handshake took
-    /// place, the listener required other certificates.
+    /// Whether a connection to `listener` whose handshake sent the server name `name` may access `host`. `outdated`:
+    /// the listener required other certificates at the time of the handshake.
     pub(super) fn admits(&self, host: usize, listener: usize, name: Option<&str>, outdated: bool) -> bool {
         let Some(listener) = self.listeners.get(listener) else { return false };
         let shown = || match name {
@@ -88,12 +88,12 @@ impl Listener {
         listener
     }
 
-    /// Whose certificates a key of `hosts` means.
+    /// The authority required for a key of `hosts`.
     fn of_key(&self, key: &str) -> Authority {
         server_name(key).map_or(self.default, |name| self.of_name(&name))
     }
 
-    /// Whose certificates a handshake for `name` requires: the exact name, the longest wildcard, all others.
+    /// The authority required in a handshake for `name`: by exact name, longest wildcard, or the default.
     fn of_name(&self, name: &str) -> Authority {
         let below = |(dot, _): (usize, &str)| self.names.get(&format!("*{}", &name[dot..]));
         let found = self.names.get(name).or_else(|| name.match_indices('.').find_map(below));
@@ -110,8 +110,8 @@ mod tests {
     use crate::modules::listen::testing::listener;
     use crate::modules::listen::{bindings, ssl};
 
-    /// A guard of hosts, each with its port and the authority whose certificates it requires; without a port it has
-    /// no listener of its own.
+    /// A guard of hosts, each with its port and the authority whose certificates it requires; without a port it has no
+    /// listener of its own.
     fn guard(global: Option<u16>, hosts: &[(&str, u16, &str)]) -> Option<Guard> {
         let mut settings = Settings::default();
         settings.global.get_mut::<listen::Listeners>().0.extend(global.map(|port| listener(port, None)));
@@ -181,7 +181,7 @@ mod tests {
     #[test]
     fn a_host_that_answers_in_clear_somewhere_requires_nothing_there() {
         let guard = guard(Some(80), &[("both", 443, "ca"), ("open", 81, "")]).expect("a guard");
-        // The port in clear, its port with certificates, the other host's port.
+        // The host's cleartext port, its TLS port, the other host's port.
         for (listener, want) in [(0, true), (1, true), (2, false)] {
             assert_eq!(guard.admits(0, listener, None, false), want, "{listener}");
         }

@@ -1,28 +1,28 @@
-//! Which host a request means, by the authority it asks for.
+//! Finds the host of a request by its authority.
 //!
-//! A key with a port is meant by requests for that port. A key without one is meant by requests for any port, unless
-//! the same name with that port is a key as well.
+//! A key with a port matches requests for that port. A key without one matches requests for any port, unless there is
+//! also a key of the same name with that port.
 
 use super::Name;
 use super::names::{Entry, Names, Ports};
 
-/// The port of a request that names none (RFC 9110 §4.2.1, §4.2.2).
+/// The port of requests without one (RFC 9110 §4.2.1, §4.2.2).
 pub(super) fn default_port(tls: bool) -> u16 {
     if tls { 443 } else { 80 }
 }
 
-/// A key of `hosts`, as the table wants it.
+/// A key of `hosts`, as input of the table.
 pub(super) struct Key<'a> {
     /// Index of the host.
     pub(super) host: usize,
     pub(super) name: Name<'a>,
     /// `strict-match`.
     pub(super) strict: bool,
-    /// What a key without a port means.
+    /// The ports of a key without one.
     pub(super) portless: Ports,
 }
 
-/// The hosts that one listener serves, ready to be looked up without allocating.
+/// The hosts of one listener; lookups do not allocate.
 #[derive(Debug, Default)]
 pub(super) struct HostTable {
     /// Keys without a wildcard.
@@ -31,14 +31,14 @@ pub(super) struct HostTable {
     wildcards: Names,
     /// The first host that is not `strict-match`.
     fallback: Option<usize>,
-    /// Whether the fallback is the only host, so that no name needs to be looked up.
+    /// Whether the fallback is the only host, so that no lookup is needed.
     alone: bool,
     /// The port of requests without one.
     default_port: u16,
 }
 
 impl HostTable {
-    /// The table of `keys`, in the order written. With `tls` for requests of `https`.
+    /// The table of `keys`, in the order written. `tls`: for requests by `https`.
     pub(super) fn new<'a>(tls: bool, keys: impl Iterator<Item = Key<'a>>) -> Self {
         let mut table = Self { default_port: default_port(tls), ..Self::default() };
         let mut count = 0;
@@ -80,10 +80,10 @@ impl HostTable {
         exact.or_else(|| self.wildcard(name.host, port)).or_else(|| self.any(name.host, port))
     }
 
-    /// The host of the wildcard that was written first among those that match `name`: one lookup for each label, for
-    /// no more labels than the longest wildcard has room for.
+    /// The host of the matching wildcard that was written first: one lookup per label, within the length of the
+    /// longest wildcard.
     fn wildcard(&self, name: &[u8], port: u16) -> Option<usize> {
-        // The `*` stands for at least one byte.
+        // The `*` matches at least one byte.
         let first = name.len().saturating_sub(self.wildcards.longest()).max(1);
         let dots = (first..name.len()).filter(|at| name[*at] == b'.');
         let found = dots.filter_map(|dot| {
@@ -144,14 +144,14 @@ mod tests {
             (".", 1),
             ("example.org:80", 3),
             ("example.org:", 3),
-            // A key without a port stands for any.
+            // A key without a port matches any.
             ("example.org:8080", 3),
             ("www.example.org", 2),
             ("a.b.example.org", 2),
             ("a.example.org:81", 2),
             (".example.org", 1),
             ("a.example.org:8080", 4),
-            // The same wildcard with the port, although it was written behind.
+            // The same wildcard with the port takes precedence, although it was written later.
             ("b.example.org:8080", 5),
             ("[::1]:8080", 6),
             ("[::1]", 1),

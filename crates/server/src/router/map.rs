@@ -1,4 +1,4 @@
-//! From a listener, an authority and a path to the number of a route. Built once from the settings, for all workers.
+//! From a listener, an authority and a path to the index of a route. Built once from the settings, for all workers.
 
 use super::Name;
 use super::guard::Guard;
@@ -11,12 +11,12 @@ use crate::pattern::{PatternLists, PatternMemory, Patterns};
 use hayami_net::service::ConnectionInfo;
 use std::collections::HashSet;
 
-/// The number of a route in its generation.
+/// The index of a route in its generation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RouteIndex(pub(super) u32);
 
-/// Where the settings of a route stand: a path of a host, the host itself for requests that none of its paths matches, or
-/// nowhere for requests that no host matches. Indexes.
+/// The level of the configuration that a route belongs to: a path of a host, the host itself for requests that match
+/// none of its paths, or none for requests that match no host. Indexes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scope {
     Path { host: usize, path: usize },
@@ -27,17 +27,17 @@ pub(super) enum Scope {
 /// The lookups of a configuration.
 pub struct Map {
     hosts: Vec<HostMap>,
-    /// By binding: the hosts that answer there.
+    /// By binding: the hosts it serves.
     bindings: Vec<HostTable>,
     /// By listener: its binding.
     listeners: Vec<Option<usize>>,
-    /// Which connections may ask which hosts, where hosts require client certificates.
+    /// Which connections may access which hosts, where hosts require client certificates.
     guard: Option<Guard>,
     /// Every host by the ports of its listeners, for internal redirects to `http` and to `https`.
     by_scheme: [HostTable; 2],
-    /// By route: where its settings stand.
+    /// By route: its level of the configuration.
     scopes: Vec<Scope>,
-    /// By upstream group that a path uses: its index, and the first route that uses it.
+    /// Upstream groups in use: the index, and the first route that uses it.
     upstreams: Vec<(usize, RouteIndex)>,
     /// The lists of regular expressions of hosts.
     patterns: Vec<Patterns>,
@@ -46,23 +46,23 @@ pub struct Map {
 /// The routes of a host.
 struct HostMap {
     paths: PathTable<RouteIndex>,
-    /// For requests that no path matches.
+    /// For requests that match no path.
     otherwise: RouteIndex,
-    /// For requests that have no path to look up: that of `/`, or else the same.
+    /// For requests without a path to look up: the route of `/`, or else the same.
     pathless: RouteIndex,
 }
 
-/// Index of a host; `None` if no host answers.
+/// Index of a host; `None` if no host matches.
 pub type HostIndex = Option<usize>;
 
-/// The route of requests that no host matches.
+/// The route of requests that match no host.
 const NOWHERE: RouteIndex = RouteIndex(0);
 
 impl Map {
     /// The map of these settings.
     ///
     /// # Errors
-    /// One line for the user: the name of a host is not valid.
+    /// One line for the user: the name of a host is invalid.
     pub(crate) fn new(settings: &Settings) -> Result<Self, String> {
         let bindings = listen::bindings(settings);
         let tables = bindings.iter().map(|binding| of_listener(settings, binding, &Ports::Any));
@@ -109,12 +109,12 @@ impl Map {
         RouteIndex((self.scopes.len() - 1) as u32)
     }
 
-    /// Where the settings of each route stand, in the order of their numbers.
+    /// The level of each route, in the order of the indexes.
     pub(super) fn scopes(&self) -> &[Scope] {
         &self.scopes
     }
 
-    /// Where the settings of the first path stand that uses an upstream group: its health checks go by them.
+    /// The first path that uses an upstream group; its settings apply to health checks.
     pub(crate) fn first_user(&self, group: usize) -> Option<(usize, usize)> {
         let (_, route) = self.upstreams.iter().find(|(own, _)| *own == group)?;
         match self.scopes[route.0 as usize] {
@@ -137,13 +137,13 @@ impl Map {
         }
     }
 
-    /// Whether all listeners of another map are among those of this.
+    /// Whether this map has all listeners of another one.
     pub(crate) fn has_listeners_of(&self, other: &Self) -> bool {
         (0..other.listeners.len())
             .all(|listener| !other.has_listener(listener) || self.has_listener(listener))
     }
 
-    /// Whether connections of a listener are served.
+    /// Whether connections to a listener are served.
     #[inline]
     pub(crate) fn has_listener(&self, listener: usize) -> bool {
         self.binding(listener).is_some()
@@ -160,7 +160,7 @@ impl Map {
         self.bindings[self.binding(listener)?].find(authority)
     }
 
-    /// Whether a connection may ask this host: its handshake required the client certificate that the host requires.
+    /// Whether a connection may access this host: its handshake required the host's client certificate.
     #[inline]
     pub(super) fn admits(&self, host: HostIndex, connection: &ConnectionInfo) -> bool {
         let (Some(guard), Some(host)) = (&self.guard, host) else { return true };
@@ -169,12 +169,12 @@ impl Map {
             .is_some_and(|binding| guard.admits(host, binding, name, connection.outdated.get()))
     }
 
-    /// The host named `authority` in a URL of `https` or of `http`, on whatever listener.
+    /// The host named `authority` in a URL of `https` or of `http`, on any listener.
     pub(super) fn named_host(&self, https: bool, authority: &[u8]) -> HostIndex {
         self.by_scheme[usize::from(https)].named(authority)
     }
 
-    /// What answers at a normalized path of a host, and the length of the path's prefix. The memory is the worker's.
+    /// The route for a normalized path of a host, and the length of the path's prefix. The memory is the worker's.
     #[inline]
     pub(super) fn route(&self, host: HostIndex, path: &[u8], memory: &PatternMemory) -> (RouteIndex, usize) {
         let Some(host) = host.map(|index| &self.hosts[index]) else { return (NOWHERE, 0) };
@@ -187,14 +187,14 @@ impl Map {
         self.patterns.len()
     }
 
-    /// What answers at a host when there is no path to look up.
+    /// The route of a host for requests without a path to look up.
     #[inline]
     pub(super) fn pathless(&self, host: HostIndex) -> RouteIndex {
         host.map_or(NOWHERE, |index| self.hosts[index].pathless)
     }
 }
 
-/// The upstream groups that a path uses: its handlers, and what authorizes its requests.
+/// The upstream groups that a path uses: of its handlers, and of the subrequests that authorize its requests.
 fn groups(path: &PathSettings) -> impl Iterator<Item = usize> {
     path.handlers
         .iter()
@@ -202,7 +202,7 @@ fn groups(path: &PathSettings) -> impl Iterator<Item = usize> {
         .chain(path.inherited.upstream_groups())
 }
 
-/// The hosts that answer on a listener, where keys without a port stand for these.
+/// The hosts of a listener; keys without a port stand for `portless`.
 pub(super) fn of_listener(
     settings: &Settings,
     binding: &Binding<'_>,

@@ -1,7 +1,7 @@
-//! From a host and a path to what answers there.
+//! From a host and a path to the handlers of a request.
 //!
-//! [`map`] is shared by all workers; [`host`] and [`path`] are its two lookups. Handlers, filters and logs of a path are in
-//! its [`Route`], which each worker builds for itself; calling them is the service's work.
+//! [`map`] is shared by all workers; [`host`] and [`path`] are its two lookups. Handlers, filters and logs of a path
+//! are in its [`Route`], which each worker builds for itself; running them is up to the service.
 
 mod build;
 mod guard;
@@ -33,45 +33,45 @@ use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// The router of one worker: the lookups that all workers share, and the routes that the worker's requests have met.
+/// The router of one worker: the lookups shared by all workers, and the routes used by the worker's requests so far.
 pub struct Router {
     generation: Arc<Generation>,
     worker: WorkerContext,
-    /// By number. A route is built for its first request: a worker has directories open, and connections to upstreams,
-    /// where it serves them, however many the configuration has.
+    /// By index. A route is built for its first request: a worker opens directories and upstream connections only for
+    /// the routes it serves, however many the configuration has.
     routes: Box<[OnceCell<Rc<Route>>]>,
-    /// Where regular expressions are searched.
+    /// Scratch memory for regular expressions.
     memory: PatternMemory,
-    /// Whether another generation has replaced this one while the worker goes on.
+    /// Whether another generation has replaced this one while the worker continues.
     is_retired: Cell<bool>,
 }
 
-/// What happens to the requests of one path.
+/// The handling of requests for one path.
 #[derive(Default)]
 pub struct Route {
-    /// What a request passes before its handlers.
+    /// The phases before the handlers.
     pub phases: Phases,
-    /// Asked in order until one does not decline.
+    /// Called in order until one does not decline.
     pub handlers: Vec<Box<dyn Handler>>,
-    /// What handlers' answers may say is to be done instead of sending them.
+    /// The rules by which responses of handlers may be replaced.
     pub reproxy: Option<reproxy::Rules>,
-    /// What answers for servers that this one does not stand for, if anything may lead to them.
+    /// Sends requests to servers outside the configuration, if anything may redirect there.
     pub remote: Option<Box<dyn RemoteServers>>,
-    /// Whether clients find nothing here.
+    /// Whether the path is unavailable to clients.
     pub internal: bool,
-    /// Applied in order to every answer.
+    /// Applied in order to every response.
     pub filters: Vec<Box<dyn Filter>>,
-    /// Whether clients are told how long it took.
+    /// Whether durations are reported to clients.
     pub server_timing: server_timing::Mode,
     /// Pages in place of the server's own error texts.
     pub error_pages: error_doc::Settings,
-    /// What goes out as 103 while an answer is being made.
+    /// The fields of a 103 to send while a response is being made.
     pub hints: Option<Rc<FieldSection>>,
-    /// What changes the 103 of an upstream.
+    /// Changes to the 103 responses of upstreams.
     pub early: Option<HeadChange>,
-    /// What handlers and logs see of the environment.
+    /// The environment for handlers and logs.
     pub env: Rc<Environment>,
-    /// Where the requests are logged.
+    /// The logs of the requests.
     pub logs: Rc<PathLogs>,
     /// Whether errors of the requests go to the error log.
     pub reports_errors: bool,
@@ -89,7 +89,7 @@ impl Router {
         }
     }
 
-    /// The upstream groups whose names and health no worker watches.
+    /// The upstream groups whose names and health no worker maintains.
     pub(crate) fn unwatched(&self) -> impl Iterator<Item = Unwatched> {
         let pools = self.worker.get::<Pools>();
         let all =
@@ -97,14 +97,14 @@ impl Router {
         all.filter(move |own| !pools.is_watched(own.group))
     }
 
-    /// Watches a group, whether there are requests for it or not, unless another worker does: one does it for all.
+    /// Starts the maintenance of a group, even before requests use it, unless another worker does it for all.
     pub(crate) fn watch(&self, group: Unwatched) {
         if !self.worker.get::<Pools>().is_watched(group.group) {
             self.get(group.route);
         }
     }
 
-    /// Another generation takes its place: the last request that uses this one must not delay others by freeing it.
+    /// Called when another generation replaces this one: freeing it after its last request must not delay others.
     pub(crate) fn retire(&self) {
         self.is_retired.set(true);
     }
@@ -114,17 +114,17 @@ impl Router {
         self.generation.map()
     }
 
-    /// What it routes to.
+    /// The generation it routes requests of.
     pub(crate) fn generation(&self) -> &Arc<Generation> {
         &self.generation
     }
 
-    /// What the worker has for this generation.
+    /// The worker's context for this generation.
     pub(crate) fn worker(&self) -> &WorkerContext {
         &self.worker
     }
 
-    /// Whether connections of a listener are served by this generation.
+    /// Whether this generation serves connections to a listener.
     #[inline]
     pub(crate) fn has_listener(&self, listener: usize) -> bool {
         self.map().has_listener(listener)
@@ -135,8 +135,8 @@ impl Router {
         self.routes[route.0 as usize].get_or_init(|| self.build(route))
     }
 
-    /// The route of that number. All were built once when the generation was checked; what has become impossible since is
-    /// answered with 404, and the error log says why.
+    /// Builds the route with that index. All routes were built once when the generation was checked; if one has become
+    /// impossible since, its requests get 404, and the error log says why.
     #[cold]
     fn build(&self, route: RouteIndex) -> Rc<Route> {
         let scope = self.map().scopes()[route.0 as usize];
@@ -152,25 +152,25 @@ impl Router {
         self.map().host(listener, authority)
     }
 
-    /// Whether a connection may ask this host: its handshake required the client certificate that the host requires.
+    /// Whether a connection may access this host: its handshake required the host's client certificate.
     #[inline]
     pub fn admits(&self, host: HostIndex, connection: &ConnectionInfo) -> bool {
         self.map().admits(host, connection)
     }
 
-    /// The host named `authority` in a URL of `https` or of `http`, on whatever listener.
+    /// The host named `authority` in a URL of `https` or of `http`, on any listener.
     pub fn named_host(&self, https: bool, authority: &[u8]) -> HostIndex {
         self.map().named_host(https, authority)
     }
 
-    /// What answers at a normalized path of a host, and the length of the path's prefix.
+    /// The route for a normalized path of a host, and the length of the path's prefix.
     #[inline]
     pub fn route(&self, host: HostIndex, path: &[u8]) -> (&Rc<Route>, usize) {
         let (route, below) = self.map().route(host, path, &self.memory);
         (self.get(route), below)
     }
 
-    /// What answers at a host when there is no path to look up.
+    /// The route of a host for requests without a path to look up.
     #[inline]
     pub fn pathless(&self, host: HostIndex) -> &Rc<Route> {
         self.get(self.map().pathless(host))
@@ -184,14 +184,14 @@ impl Drop for Router {
             tokio::task::spawn_local(async move {
                 let built = routes.into_iter().filter_map(OnceCell::into_inner);
                 gradually(built, drop).await;
-                // Off this thread, in case it is the last worker that has used it.
+                // On another thread, since this may drop the last reference.
                 tokio::task::spawn_blocking(move || drop(generation));
             });
         }
     }
 }
 
-/// An upstream group of which no worker knows whether its servers work.
+/// An upstream group whose names and health no worker maintains.
 #[derive(Clone, Copy)]
 pub(crate) struct Unwatched {
     group: usize,
@@ -199,11 +199,11 @@ pub(crate) struct Unwatched {
     route: RouteIndex,
 }
 
-/// Builds every route of a generation once, one after the other, and keeps none: a route of a checked generation can be
-/// built.
+/// Builds every route of a generation once, one after the other, and drops it: afterwards every route of the generation
+/// can be built.
 ///
 /// # Errors
-/// One line for the user: what cannot be built, where it stands and why.
+/// One line for the user: what cannot be built, where and why.
 pub fn check(generation: &Generation, worker: &WorkerContext) -> Result<(), String> {
     let builder = builder(generation, worker);
     generation.map().scopes().iter().try_for_each(|scope| builder.build(*scope).map(drop))
@@ -221,7 +221,7 @@ struct Name<'a> {
 }
 
 impl<'a> Name<'a> {
-    /// The parts of an authority. The dot of the root makes no other name: `example.org.` is `example.org`.
+    /// Splits an authority. A trailing dot makes no difference: `example.org.` is `example.org`.
     fn of(authority: &'a [u8]) -> Option<Self> {
         let (host, port) = split_authority(authority)?;
         let host = host.strip_suffix(b".").filter(|name| !name.is_empty()).unwrap_or(host);

@@ -1,11 +1,11 @@
-//! Keys of `hosts` by their names, in any case (RFC 9110 §4.2.3): a lookup costs the same with ten names and with ten
+//! Keys of `hosts` by name, ignoring case (RFC 9110 §4.2.3): a lookup costs the same with ten names and with ten
 //! thousand.
 
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use std::hash::{BuildHasher, Hasher};
 
-/// Ports that a key means.
+/// The ports of a key.
 #[derive(Clone, Debug)]
 pub(super) enum Ports {
     Any,
@@ -22,22 +22,22 @@ impl Ports {
     }
 }
 
-/// Names and the hosts that bear them.
+/// Names and their hosts.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     table: HashTable<Named>,
-    /// A bit for each length of a name, modulo 64: most other names need no hash.
+    /// A bit for each length of a name, modulo 64: most unknown names need no hash.
     lengths: u64,
-    /// Bytes of the longest name.
+    /// Length of the longest name in bytes.
     longest: usize,
 }
 
-/// A name, and its keys: those with a port first, otherwise in the order written.
+/// A name and its keys: those with a port first, otherwise in the order written.
 #[derive(Debug)]
 pub(super) struct Named {
     /// In lower case.
     name: Box<[u8]>,
-    /// How many names were written before it.
+    /// Its position among the names as written.
     pub(super) order: usize,
     keys: Vec<Entry>,
 }
@@ -74,7 +74,7 @@ impl Names {
         self.table.find(hash(name), |named| named.is(name))
     }
 
-    /// Bytes of the longest name; longer ones need not be looked up.
+    /// Length of the longest name in bytes; longer ones need not be looked up.
     pub(super) fn longest(&self) -> usize {
         self.longest
     }
@@ -102,8 +102,8 @@ fn bit(name: &[u8]) -> u64 {
     1 << (name.len() % 64)
 }
 
-/// Sets the bit that distinguishes upper from lower case in each of eight letters. Other bytes may become equal by it,
-/// which costs a comparison.
+/// Sets the bit that distinguishes upper from lower case in each of eight letters. This may make other bytes equal,
+/// which only costs a comparison.
 const LOWER_CASE: u64 = 0x2020_2020_2020_2020;
 
 fn hash(name: &[u8]) -> u64 {

@@ -1,10 +1,10 @@
-//! Which path of a host a request means: the exact one, or else the first regular expression that matches, or else the
-//! longest prefix.
+//! Finds the path of a host for a request: the exact one, or else the first regular expression that matches, or else
+//! the longest prefix.
 //!
-//! Prefixes end where a segment ends, as in h2o: `/a` means `/a` and `/a/b`, not `/ab`; `/a/` does not mean `/a`. So
-//! they form a tree of segments. A lookup takes a step for each segment that the path shares with a prefix, whatever
-//! the number of prefixes. nginx's prefixes may also end within a segment; no configuration says so yet. Such a prefix
-//! belongs to the [`Node`] of its last whole segment, as the beginning of a further one.
+//! Prefixes end at segment boundaries, as in h2o: `/a` matches `/a` and `/a/b`, not `/ab`; `/a/` does not match `/a`.
+//! So they form a tree of segments. A lookup takes a step for each segment that the path shares with a prefix,
+//! regardless of the number of prefixes. nginx's prefixes may also end within a segment; no configuration can express
+//! that yet. Such a prefix would belong to the [`Node`] of its last whole segment, as the beginning of another one.
 
 use crate::config::path_key::PathKey;
 use crate::pattern::PatternLists;
@@ -15,7 +15,7 @@ use std::collections::HashMap;
 #[derive(Debug)]
 pub(super) struct PathTable<T> {
     root: Node<T>,
-    /// The index of the list of regular expressions, and what each means.
+    /// The index of the list of regular expressions, and the values by position in it.
     patterns: Option<(usize, Vec<T>)>,
 }
 
@@ -37,14 +37,14 @@ struct Keys<T> {
     exact: Option<T>,
 }
 
-/// A key without a regular expression that a path has.
+/// A matching key that is not a regular expression.
 struct Found<T> {
     value: T,
     len: usize,
     exact: bool,
 }
 
-/// What handlers take for the prefix of a path that a regular expression matches: the first slash.
+/// The length of the prefix for handlers if a regular expression matches: the first slash.
 const PATTERN_PREFIX: usize = 1;
 
 impl<T: Copy> PathTable<T> {
@@ -67,8 +67,8 @@ impl<T: Copy> PathTable<T> {
         Self { root, patterns }
     }
 
-    /// What a path that is normalized means, and how much of it handlers take for the prefix. `first` tells which
-    /// regular expression of a list is the first that matches the path.
+    /// The value for a normalized path, and the length of the prefix for handlers. `first` returns the index of the
+    /// first regular expression of a list that matches the path.
     #[inline]
     pub(super) fn find(&self, path: &[u8], first: impl Fn(usize) -> Option<usize>) -> Option<(T, usize)> {
         let found = self.root.find(path);
@@ -81,14 +81,14 @@ impl<T: Copy> PathTable<T> {
         found.map(|found| (found.value, found.len))
     }
 
-    /// What the prefix `/` means.
+    /// The value of the prefix `/`.
     pub(super) fn root(&self) -> Option<T> {
         self.root.slashed.prefix
     }
 }
 
 impl<T: Copy> Node<T> {
-    /// The keys of this text, at their place below this node, which is the root.
+    /// The keys of this text, at their position below this node, which must be the root.
     fn keys(&mut self, path: &str) -> &mut Keys<T> {
         let (segments, slash) = match path.strip_suffix('/') {
             Some(segments) => (segments, true),
@@ -128,7 +128,7 @@ impl<T> Default for Node<T> {
 }
 
 impl<T: Copy> Keys<T> {
-    /// The key that means a path of which these are the first `len` bytes; `whole` if there are no others.
+    /// The key that matches a path beginning with these `len` bytes; `whole` if there are no more.
     #[inline]
     fn at(&self, len: usize, whole: bool) -> Option<Found<T>> {
         let exact = self.exact.filter(|_| whole);

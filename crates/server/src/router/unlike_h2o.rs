@@ -1,4 +1,4 @@
-//! Hosts that h2o would choose for other requests: there, a key without a port stands for the default port only.
+//! Warns of hosts that h2o would choose for other requests: there, a key without a port means the default port.
 
 use super::Name;
 use super::host::{HostTable, default_port};
@@ -9,7 +9,7 @@ use crate::config::settings::Settings;
 use crate::config::yaml::Position;
 use crate::modules::listen::{Binding, bindings};
 
-/// A warning for each host whose requests would go to another one in h2o. `places` are those of the keys.
+/// A warning for each host whose requests would go to another one in h2o. `places` are the positions of the keys.
 pub(crate) fn warnings(settings: &Settings, places: &[Position]) -> Vec<ConfigError> {
     let mut found = vec![None; settings.hosts.len()];
     for binding in bindings(settings) {
@@ -22,7 +22,7 @@ pub(crate) fn warnings(settings: &Settings, places: &[Position]) -> Vec<ConfigEr
     found.into_iter().flatten().collect()
 }
 
-/// A listener on a port that is not the default, here and in h2o.
+/// A listener on a port that is not the default, as routed here and in h2o.
 struct Comparison<'a> {
     settings: &'a Settings,
     port: u16,
@@ -34,7 +34,7 @@ struct Comparison<'a> {
 impl<'a> Comparison<'a> {
     fn new(settings: &'a Settings, binding: &Binding<'_>) -> Option<Self> {
         let (port, default) = (binding.listener.address.port()?, default_port(binding.is_tls()));
-        // Port 0 is any that is free: what clients will ask for is not known.
+        // Port 0 is any free port: the port in requests is unknown.
         if port == 0 || port == default {
             return None;
         }
@@ -48,7 +48,7 @@ impl<'a> Comparison<'a> {
         if Name::of(key.as_bytes())?.port.is_some() {
             return None;
         }
-        // A name that a wildcard stands for.
+        // A name that the wildcard matches.
         let asked = format!("{}:{port}", key.replacen('*', "www", 1));
         let (here, there) = (self.here.find(asked.as_bytes())?, self.there.find(asked.as_bytes()));
         if here != host || there == Some(host) {

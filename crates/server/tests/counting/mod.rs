@@ -3,14 +3,14 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-/// To be made the `global_allocator` of a test.
+/// To be used as the `global_allocator` of a test.
 pub(crate) struct Counting;
 
 thread_local! {
     static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
 }
 
-/// How many allocations this thread has made.
+/// The number of allocations made by this thread.
 pub(crate) fn allocations() -> usize {
     ALLOCATIONS.get()
 }

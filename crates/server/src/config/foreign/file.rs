@@ -1,4 +1,4 @@
-//! Configuration files of other servers, recognised by their lines.
+//! Recognises configuration files of other servers by their lines.
 
 use std::ops::Range;
 
@@ -7,13 +7,13 @@ use std::ops::Range;
 pub(in crate::config) struct Foreign {
     /// What it is: `a configuration of nginx`.
     pub(in crate::config) what: &'static str,
-    /// The section of docs/moving.md that helps.
+    /// The relevant section of docs/moving.md.
     pub(in crate::config) section: &'static str,
-    /// The line that gives it away.
+    /// The line that identifies it.
     pub(in crate::config) line: Range<usize>,
 }
 
-/// Lines that are looked at: who has written that many without one that gives the server away wrote no configuration.
+/// Lines to inspect: a configuration of another server has a recognisable line before that.
 const MOST_LINES: usize = 2000;
 
 const APACHE: &[&str] = &[
@@ -79,7 +79,7 @@ const CADDY: &[&str] = &[
     "admin",
 ];
 
-/// What a text is that is no configuration of hayami, if that can be seen.
+/// The other server that a text is a configuration of, if it is recognised.
 pub(in crate::config) fn recognise(text: &str) -> Option<Foreign> {
     let mut block = None;
     let mut start = 0;
@@ -98,7 +98,7 @@ pub(in crate::config) fn recognise(text: &str) -> Option<Foreign> {
         if is_nginx(line, word) {
             return Some(foreign("an nginx configuration", "from-nginx", range));
         }
-        // Sites of Caddy are names, with a bracket or alone in the file, which could be many things.
+        // A site in Caddy is a name, with a brace or alone in the file, which is ambiguous by itself.
         match block.clone() {
             None if line.ends_with('{') || is_address(line) => block = Some(range),
             Some(first) if CADDY.contains(&word) && !line.ends_with(';') && !word.ends_with(':') => {
@@ -121,7 +121,8 @@ fn is_apache(line: &str, word: &str) -> bool {
         || (APACHE.contains(&word) && line.len() > word.len())
 }
 
-/// Whether a line has nothing but addresses, as the first one of a Caddyfile for one site: `:80`, `example.org, www.example.org`.
+/// Whether a line has only addresses, as the first one of a Caddyfile for one site: `:80`,
+/// `example.org, www.example.org`.
 fn is_address(line: &str) -> bool {
     let address = |word: &str| {
         let odd = |mark: char| !(mark.is_ascii_alphanumeric() || "-.:/*[]".contains(mark));

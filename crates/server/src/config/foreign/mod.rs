@@ -1,6 +1,6 @@
-//! Names from the configurations of other servers, and what to write instead; and their configuration files.
+//! Directives of other servers, and what to write instead; and their configuration files.
 //!
-//! docs/moving.md and docs/php.md say the same in tables; a test compares them.
+//! docs/moving.md and docs/php.md have the same content in tables; a test compares them.
 
 mod apache;
 mod caddy;
@@ -12,21 +12,21 @@ pub(super) use file::recognise;
 /// What to write instead of a directive of another server.
 #[derive(Clone, Copy, Debug)]
 enum Answer {
-    /// These directives do it.
+    /// These directives replace it.
     Write(&'static str),
-    /// Nothing: it is always so, and why.
+    /// Nothing: it is the built-in behaviour, for this reason.
     NotNeeded(&'static str),
-    /// Nothing does it; what helps, if anything does.
+    /// It has no equivalent; advice, if there is any.
     Unsupported(&'static str),
 }
 use Answer::{NotNeeded, Unsupported, Write};
 
-/// A server whose names are known.
+/// A server whose directives are known.
 struct Server {
     /// Its name in the genitive.
     of: &'static str,
     names: &'static [(&'static str, Answer)],
-    /// Beginnings of names of its modules, for those that stand in no table.
+    /// Name prefixes of its modules, for directives that are in no table.
     families: &'static [(&'static str, Answer)],
 }
 
@@ -39,7 +39,7 @@ const SERVERS: [Server; 3] = [
 /// Advice for `name`, if it is one of another server.
 pub(super) fn advice(name: &str) -> Option<String> {
     let exact = SERVERS.iter().find_map(|server| Some((server, find(server.names, |own| own == name)?)));
-    // Apache reads names in any case.
+    // Apache's directives are case-insensitive.
     let folded = || {
         let apache = &SERVERS[1];
         Some((apache, find(apache.names, |own| own.eq_ignore_ascii_case(name))?))
@@ -83,7 +83,7 @@ mod tests {
 
     /// The rows of the tables of names: code spans of the first cell, and the second cell.
     fn rows(document: &str) -> Vec<(Vec<&str>, &str)> {
-        // What h2o's users find different is no table of names.
+        // The section about h2o has no table of directives.
         let sections = document
             .split("\n## ")
             .filter(|section| section.starts_with("From ") && !section.starts_with("From h2o"));
@@ -106,7 +106,7 @@ mod tests {
         names.filter(name).collect()
     }
 
-    /// Parameters of `server` and `listen`, which stand in spans of their own.
+    /// Parameters of `server` and `listen`, which have their own spans.
     const PARAMETERS: [&str; 2] = ["down", "service=http"];
 
     #[test]
@@ -119,7 +119,7 @@ mod tests {
             let names = left.iter().flat_map(|span| directives(span));
             for name in names.filter(|name| !PARAMETERS.contains(name) && !name.contains('=')) {
                 answered.insert(name.to_owned());
-                // A name that is ours as well is no error.
+                // A name that is also one of hayami's causes no error.
                 if REGISTRY.find(name).is_some() {
                     agreeing.insert(name.to_owned());
                     continue;
@@ -164,7 +164,7 @@ mod tests {
         assert_eq!(unknown, [("", ""); 0]);
     }
 
-    /// Keys of mappings, and values, that answers name.
+    /// Keys and values of mappings that occur in the advice.
     const KEYS: &[&str] = &[
         "certificate-file",
         "key-file",

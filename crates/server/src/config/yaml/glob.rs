@@ -1,4 +1,4 @@
-//! `conf.d/*.conf`: the files that a pattern matches.
+//! Expands patterns such as `conf.d/*.conf` to files.
 
 use std::io;
 
@@ -7,8 +7,8 @@ pub(super) fn is_pattern(path: &str) -> bool {
     path.contains(['*', '?'])
 }
 
-/// The files that `pattern` matches, in the order of their bytes. Hidden files and directories are left
-/// out. The pattern's directory must exist; that nothing in it matches is no error.
+/// The files that `pattern` matches, sorted bytewise. Hidden files and directories are left out. The pattern's
+/// directory must exist; it is no error if nothing in it matches.
 pub(super) fn expand(pattern: &str) -> io::Result<Vec<String>> {
     let (directory, last) =
         pattern.rsplit_once('/').map_or((None, pattern), |(directory, last)| (Some(directory), last));
@@ -31,11 +31,11 @@ pub(super) fn expand(pattern: &str) -> io::Result<Vec<String>> {
     Ok(paths)
 }
 
-/// Whether `name` matches `pattern`: `*` is any text, `?` any character.
+/// Whether `name` matches `pattern`: `*` matches any text, `?` any character.
 fn matches(pattern: &str, name: &str) -> bool {
     let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
     let (mut p, mut n) = (0, 0);
-    // The last `*`, and how far it reaches: on a mismatch it takes one character more.
+    // The last `*`, and where its match ends: on a mismatch it is extended by one character.
     let mut star: Option<(usize, usize)> = None;
     while n < name.len() {
         match pattern.get(p) {

@@ -1,6 +1,6 @@
-//! Reading the files of a configuration: the one that was asked for, and those behind `!file`.
+//! Reads the files of a configuration: the main file, and those included by `!file`.
 //!
-//! Relative paths start from the working directory, as in h2o, also in a file that is included.
+//! Relative paths start from the working directory, as in h2o, also in an included file.
 
 use super::resolve::{Document, Include, resolve};
 use super::{ConfigError, Node, Position, glob, parse};
@@ -9,19 +9,19 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// Bytes of the largest file: a thousand times a long configuration, and no trouble for the memory.
+/// Largest file, in bytes: a thousand times a long configuration, but still harmless.
 const LARGEST: u64 = 16 << 20;
 
-/// Bytes that all nodes together may take. Aliases of aliases grow exponentially: ten lines make gigabytes.
+/// Bytes that all nodes may take together. Aliases of aliases grow exponentially: ten lines can make gigabytes.
 const ROOM: usize = 32 << 20;
 
-/// Files that may include one another in a chain.
+/// Longest chain of includes.
 const CHAIN: usize = 16;
 
 /// Reads files into documents.
 pub(super) struct Reader<'s> {
     sources: &'s mut Sources,
-    /// The chain of files that are being read.
+    /// The chain of files being read.
     open: Vec<PathBuf>,
     room: usize,
 }
@@ -104,7 +104,7 @@ impl Include for Reader<'_> {
     }
 }
 
-/// A device or a pipe could block for ever.
+/// Opens regular files only: a device or a pipe could block forever.
 fn regular(path: &Path) -> io::Result<File> {
     let kind = std::fs::metadata(path)?;
     if kind.is_dir() {
@@ -121,12 +121,12 @@ fn read(file: File) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The text of a file, or what can be shown of it, where it goes wrong, and how.
+/// The text of a file; or its printable text, the position of the fault, and the fault.
 fn decode(bytes: Vec<u8>) -> Result<String, (String, u32, &'static str)> {
     if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
         return Err((String::from_utf8_lossy(&bytes).into_owned(), 0, "the file is UTF-16"));
     }
-    // A mark of the byte order says nothing in UTF-8, but some editors write it.
+    // A byte order mark has no meaning in UTF-8, but some editors write it.
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").map(<[u8]>::to_vec).unwrap_or(bytes);
     String::from_utf8(bytes).map_err(|error| {
         let start = u32::try_from(error.utf8_error().valid_up_to()).unwrap_or(u32::MAX);
@@ -144,7 +144,7 @@ fn unreadable(path: &str, error: &io::Error, at: Position) -> ConfigError {
     error
 }
 
-/// Why, in words.
+/// The reason in words.
 fn reason(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "there is no such file".to_owned(),

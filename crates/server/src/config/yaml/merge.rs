@@ -1,12 +1,12 @@
-//! `<<`: the pairs of other mappings, put in where it stands.
+//! `<<`: merges the pairs of other mappings.
 //!
-//! As in h2o, a merged pair gives way to a pair with the same key further down, and keeps its place among
-//! those further up; of several mappings the first one wins.
+//! As in h2o, a merged pair is dropped if a pair with the same key follows further down, and comes after those further
+//! up; of several merged mappings the first has precedence.
 
 use super::{ConfigError, Node, Value};
 use std::collections::HashSet;
 
-/// Puts in what the `<<` keys among `pairs` stand for.
+/// Merges the mappings of the `<<` keys among `pairs`.
 pub(super) fn merge(pairs: Vec<(Node, Node)>) -> Result<Vec<(Node, Node)>, ConfigError> {
     if !pairs.iter().any(|(key, _)| key.is("<<")) {
         return Ok(pairs);
@@ -25,7 +25,7 @@ pub(super) fn merge(pairs: Vec<(Node, Node)>) -> Result<Vec<(Node, Node)>, Confi
     Ok(merged.pairs)
 }
 
-/// What comes out, built from the end.
+/// The result, built from its end.
 #[derive(Default)]
 struct Merged {
     pairs: Vec<(Node, Node)>,
@@ -34,13 +34,13 @@ struct Merged {
 }
 
 impl Merged {
-    /// Puts a pair of the mapping itself above the others: keys may repeat.
+    /// Prepends a pair of the mapping itself: keys may repeat.
     fn push(&mut self, pair: (Node, Node)) {
         self.keys.extend(pair.0.text().ok().map(str::to_owned));
         self.pairs.push(pair);
     }
 
-    /// Puts the pairs of another mapping above the others, but for those whose key is there already.
+    /// Prepends the pairs of a merged mapping, except those whose key already exists.
     fn above(&mut self, pairs: Vec<(Node, Node)>) {
         let fresh = |key: &Node| !key.text().is_ok_and(|text| self.keys.contains(text));
         let kept: Vec<_> = pairs.into_iter().filter(|(key, _)| fresh(key)).collect();

@@ -1,11 +1,10 @@
-//! YAML 1.1 as h2o reads it: nodes that know where they stand.
+//! YAML 1.1 as read by h2o: nodes with positions.
 //!
-//! `parse` turns the text of one file into a raw tree, which still has tags, anchors and aliases;
-//! `resolve` turns that into [`Node`]s: it reads the files behind `!file` (with `include`), puts in what
-//! `!env`, aliases and `<<` (with `merge`) stand for. Everything is bounded: size of a file, nesting,
-//! and how much aliases may expand to.
+//! `parse` turns the text of one file into a raw tree, which still has tags, anchors and aliases; `resolve` turns that
+//! into [`Node`]s: it reads the files of `!file` (with `include`), and replaces `!env`, aliases and `<<` (with
+//! `merge`). Everything is limited: size of a file, nesting, and expansion of aliases.
 //!
-//! [`node`] has the tree and the questions a directive asks of its argument.
+//! [`node`] has the tree and the methods with which a directive reads its argument.
 
 mod glob;
 mod include;
@@ -29,7 +28,7 @@ pub fn read_file(path: &str, sources: &mut Sources) -> Result<Node, ConfigError>
     Reader::new(sources).main_file(path)
 }
 
-/// Reads a text, which `name` stands for in messages, with everything it includes.
+/// Reads a text with everything it includes; `name` is its name in messages.
 pub fn read_text(name: &str, text: &str, sources: &mut Sources) -> Result<Node, ConfigError> {
     Reader::new(sources).main_text(name, text.as_bytes().to_vec())
 }

@@ -1,4 +1,4 @@
-//! The tree: scalars, sequences, mappings, each with its place, and the questions a directive asks.
+//! The tree: scalars, sequences, mappings, each with its position, and the methods to read them.
 
 use crate::config::error::ConfigError;
 use crate::config::nearest;
@@ -6,16 +6,16 @@ use crate::config::position::Position;
 use hayami_http::field::is_token;
 use std::ops::RangeInclusive;
 
-/// A value with its place.
+/// A value with its position.
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// Where it stands.
+    /// The position.
     pub at: Position,
-    /// What it is.
+    /// The value.
     pub value: Value,
 }
 
-/// What a node is.
+/// The value of a node.
 #[derive(Clone, Debug)]
 pub enum Value {
     /// Text; null is the empty text.
@@ -27,12 +27,12 @@ pub enum Value {
 }
 
 impl Node {
-    /// A scalar that stands nowhere, for tests of setters.
+    /// A scalar without a position, for tests of setters.
     pub fn scalar(text: &str) -> Self {
         Self { at: Position::default(), value: Value::Scalar(text.to_owned()) }
     }
 
-    /// Where a scalar of this text stands, in this node or below it.
+    /// The position of a scalar with this text, in this node or below it.
     pub fn find(&self, text: &str) -> Option<Position> {
         match &self.value {
             Value::Scalar(own) => (own == text).then_some(self.at),
@@ -51,7 +51,7 @@ impl Node {
         self.error(format!("expected {what}, found {}", self.found()))
     }
 
-    /// What stands here, for messages.
+    /// A description of the value, for messages.
     fn found(&self) -> String {
         match &self.value {
             Value::Scalar(text) if text.is_empty() => "nothing".to_owned(),
@@ -69,7 +69,7 @@ impl Node {
         }
     }
 
-    /// Which of `names` the scalar is, in any case, as an index.
+    /// The index in `names` of the scalar, ignoring case.
     pub fn one_of(&self, names: &[&str]) -> Result<usize, ConfigError> {
         let wanted = || self.expected(&format!("one of {}", names.join(", ")));
         let text = self.text().map_err(|_| wanted())?;
@@ -94,7 +94,7 @@ impl Node {
         Err(self.expected("ON or OFF").help(format!("write `{meant}`")))
     }
 
-    /// A whole number within `range`.
+    /// An integer within `range`.
     pub fn integer(&self, range: RangeInclusive<u64>) -> Result<u64, ConfigError> {
         let what = match (*range.start(), *range.end()) {
             (0, u64::MAX) => "a whole number".to_owned(),
@@ -113,13 +113,13 @@ impl Node {
         }
     }
 
-    /// The text of a node that has to be a token, as methods and field names are (RFC 9110 §5.6.2).
+    /// The text of a node that must be a token, such as a method or a field name (RFC 9110 §5.6.2).
     pub fn token(&self, wanted: &str) -> Result<&str, ConfigError> {
         let text = self.text().ok().filter(|text| is_token(text.as_bytes()));
         text.ok_or_else(|| self.expected(wanted))
     }
 
-    /// The elements of a sequence, or the node itself if it is none: `expires: x` is `expires: [x]`.
+    /// The elements of a sequence, or the node itself if it is not one: `expires: x` is `expires: [x]`.
     pub fn one_or_many(&self) -> Vec<&Node> {
         match &self.value {
             Value::Sequence(nodes) => nodes.iter().collect(),
@@ -163,7 +163,7 @@ impl Node {
     }
 }
 
-/// Text as a scalar within brackets, with quotes where it could be taken for something else.
+/// Text as a scalar within brackets, quoted if it is ambiguous.
 fn quoted(text: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "/._-+()=;$~ ".contains(c);
     let inner = |c: char| plain(c) || "%*:@&!|'\"<>?^\\`#".contains(c);
@@ -190,7 +190,7 @@ fn escaped(text: &str) -> String {
     quoted + "\""
 }
 
-/// Text for a message: on one line, and not too long.
+/// Text shortened for a message: on one line, with control characters escaped.
 fn short(text: &str) -> String {
     let shown: String = text.chars().take(60).collect();
     let dots = if shown.len() < text.len() { "…" } else { "" };
@@ -198,7 +198,7 @@ fn short(text: &str) -> String {
     shown.chars().map(control).collect::<String>() + dots
 }
 
-/// `parse` would also take a plus sign.
+/// An integer of digits only: `parse` would also accept a plus sign.
 pub(super) fn whole(digits: &str) -> Option<u64> {
     digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok()).flatten()
 }

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 /// Deepest nesting within a file. Real configurations have some ten levels.
 const DEEPEST: usize = 64;
 
-/// A node as it stands in the file.
+/// A node as written in the file.
 pub(super) struct Raw {
     pub(super) at: Position,
     pub(super) tag: Option<RawTag>,
@@ -16,7 +16,7 @@ pub(super) struct Raw {
     pub(super) value: RawValue,
 }
 
-/// What a raw node is.
+/// The value of a raw node.
 pub(super) enum RawValue {
     Scalar(String),
     Sequence(Vec<Raw>),
@@ -32,20 +32,20 @@ pub(super) struct RawTag {
 
 /// `&name`
 pub(super) struct Anchor {
-    /// Unique in the file, also if names repeat.
+    /// Unique in the file, even if names repeat.
     pub(super) id: usize,
     pub(super) name: String,
 }
 
 /// `*name`
 pub(super) enum Alias {
-    /// Of an anchor above it in the file.
+    /// For an anchor above it in the file.
     Above(usize),
-    /// Of an anchor below it, or in an included file, or of none.
+    /// For an anchor below it, in an included file, or missing.
     Elsewhere(String),
 }
 
-/// Reads `text`, the file number `file`. A file without content has no tree.
+/// Parses `text`, the file with index `file`. An empty file has no tree.
 pub(super) fn parse(text: &str, file: u32) -> Result<Option<Raw>, ConfigError> {
     let mut options = Options::default();
     options.emit_anchor_events = true;
@@ -63,7 +63,7 @@ struct Builder<'t> {
     events: Parser<'t, granit_parser::StrInput<'t>>,
     text: &'t str,
     file: u32,
-    /// The last alias without an anchor: often it is a host name with a star that lacks its quotes.
+    /// The last alias without an anchor: often it is an unquoted host name with a star.
     star: Option<Position>,
 }
 
@@ -92,7 +92,7 @@ impl<'t> Builder<'t> {
         }
     }
 
-    /// Behind the document there must be no second one.
+    /// There must be no second document.
     fn end(&mut self) -> Result<(), ConfigError> {
         loop {
             match self.next()? {
@@ -130,7 +130,7 @@ impl<'t> Builder<'t> {
         RawTag { text: written.map_or_else(|| tag.original(), str::to_owned), at }
     }
 
-    /// The event behind an anchored node's own.
+    /// The event of the anchor, which follows the node's own.
     fn anchor(&mut self) -> Result<Option<Anchor>, ConfigError> {
         match self.next()? {
             (Event::Anchor(id, name), _) => Ok(Some(Anchor { id, name: name.into_owned() })),
@@ -164,7 +164,7 @@ impl<'t> Builder<'t> {
         }
     }
 
-    /// A collection in brackets ends with its bracket, one without with its last element.
+    /// The end of a collection: its bracket if it has any, otherwise its last element.
     fn close(&self, at: &mut Position, span: Span, last: Option<&Raw>) {
         let end = self.place(span);
         at.end = match last {
@@ -174,7 +174,7 @@ impl<'t> Builder<'t> {
         };
     }
 
-    /// A fault of YAML in our words.
+    /// Explains a YAML error.
     fn explain(&self, error: &ScanError) -> ConfigError {
         let start = error.marker().byte_offset().unwrap_or(0).min(self.text.len());
         let width = self.text[floor(self.text, start)..].chars().next().map_or(0, char::len_utf8);
@@ -190,12 +190,12 @@ impl<'t> Builder<'t> {
     }
 }
 
-/// The text of a scalar. The parser writes `~` for one that is absent; YAML's null is the empty text here.
+/// The text of a scalar. The parser returns `~` for a missing one; here null is the empty text.
 fn scalar(text: Cow<'_, str>, at: Position) -> String {
     if at.start == at.end && text == "~" { String::new() } else { text.into_owned() }
 }
 
-/// Message and advice for the faults that people make; other faults keep the parser's words.
+/// Message and remedy for common errors; others keep the parser's message.
 fn words(kind: &ErrorKind) -> (&'static str, &'static str) {
     match kind {
         ErrorKind::TabNotAllowed | ErrorKind::TabInBlockIndentation | ErrorKind::TabInIndentation => {

@@ -5,7 +5,7 @@ use crate::config::error::ConfigError;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-/// The longest time in milliseconds, some 24 days: what fits a signed number of 32 bits, as timers of others have it.
+/// The longest time in milliseconds, about 24 days: what fits a signed 32-bit number, as in timers of other systems.
 const LONGEST_MS: u64 = i32::MAX as u64;
 
 /// Units of time, each in milliseconds.
@@ -27,7 +27,7 @@ impl Node {
     /// A time of at least so many milliseconds, and at most some 24 days; a number without a unit counts milliseconds.
     pub fn milliseconds(&self, least: u64) -> Result<Duration, ConfigError> {
         let text = self.text().ok();
-        // As in h2o: a fraction of a millisecond is a slip.
+        // As in h2o: a fraction of a millisecond is most likely a mistake.
         let time = text.filter(|text| !is_fraction(text)).and_then(|text| time(text, Some("ms")));
         let time = time.ok_or_else(|| {
             let wanted = "a number of milliseconds, or a time such as `500ms`, `30s`, `5m` or `1h`";
@@ -49,7 +49,7 @@ impl Node {
         if whole { Ok(time.as_secs()) } else { Err(wanted()) }
     }
 
-    /// A number of bytes; `k`, `m` and `g` behind the digits multiply by 1024 each.
+    /// A number of bytes; the suffixes `k`, `m` and `g` multiply by powers of 1024.
     pub fn bytes(&self) -> Result<u64, ConfigError> {
         let wanted = || self.expected("a number of bytes, such as 65536 or 64k");
         let text = self.text().map_err(|_| wanted())?;
@@ -63,7 +63,7 @@ impl Node {
         bytes.ok_or_else(|| self.meant(wanted(), size_unit))
     }
 
-    /// The error, with the number and the unit that were probably meant.
+    /// Adds the number and the unit that were probably meant to the error.
     fn meant(&self, error: ConfigError, unit: fn(&str) -> Option<&'static str>) -> ConfigError {
         let text = self.text().unwrap_or_default();
         let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
@@ -85,7 +85,7 @@ impl Node {
     }
 }
 
-/// The unit of sizes that a word in small letters means.
+/// The unit of size for a word in lower case.
 fn size_unit(word: &str) -> Option<&'static str> {
     match word {
         "b" | "byte" | "bytes" => Some(""),
@@ -96,7 +96,7 @@ fn size_unit(word: &str) -> Option<&'static str> {
     }
 }
 
-/// The unit of times that a word in small letters means.
+/// The unit of time for a word in lower case.
 fn time_unit(word: &str) -> Option<&'static str> {
     match word {
         "ms" | "msec" | "millis" | "millisecond" | "milliseconds" => Some("ms"),
@@ -108,7 +108,7 @@ fn time_unit(word: &str) -> Option<&'static str> {
     }
 }
 
-/// The time that `text` is; `unit` is that of a number without one.
+/// Parses a time; `unit` applies to numbers without one.
 pub fn time(text: &str, unit: Option<&str>) -> Option<Duration> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, written) = text.split_at(end);

@@ -1,27 +1,27 @@
-//! From the raw tree of a file to nodes: `!file`, `!env`, aliases and `<<` are put in.
+//! From the raw tree of a file to nodes: resolves `!file`, `!env`, aliases and `<<`.
 
 use super::parse::{Alias, Raw, RawTag, RawValue};
 use super::{ConfigError, Node, Position, Value, merge};
 use crate::config::nearest::nearest;
 use std::collections::{BTreeMap, HashMap};
 
-/// Deepest nesting with aliases put in; deeper than that of one file.
+/// Deepest nesting after aliases are resolved; deeper than that of one file.
 const DEEPEST: usize = 128;
 
 /// Bytes counted for a node besides its text.
 const NODE: usize = 64;
 
-/// A file, ready.
+/// A resolved file.
 #[derive(Default)]
 pub(super) struct Document {
-    /// Nothing if the file is empty.
+    /// `None` if the file is empty.
     pub(super) root: Option<Node>,
-    /// What aliases of the including file may refer to.
+    /// Anchors for aliases of the including file.
     anchors: BTreeMap<String, Node>,
 }
 
 impl Document {
-    /// Joins two documents: the pairs of mappings, or the elements of sequences.
+    /// Appends a document: the pairs of its mapping, or the elements of its sequence.
     pub(super) fn append(&mut self, other: Self, at: Position) -> Result<(), ConfigError> {
         for (name, node) in other.anchors {
             self.anchors.entry(name).or_insert(node);
@@ -42,16 +42,16 @@ impl Document {
     }
 }
 
-/// Reads what a document includes.
+/// Reads included files.
 pub(super) trait Include {
-    /// What `!file PATH` at `at` stands for; a pattern stands for all files that it matches, joined.
+    /// Reads the file of `!file PATH` at `at`; a pattern stands for all files that it matches, joined.
     fn include(&mut self, path: &str, at: Position) -> Result<Document, ConfigError>;
 
-    /// Takes memory for nodes; an error if all is used.
+    /// Takes memory for nodes; an error if it is used up.
     fn spend(&mut self, bytes: usize, at: Position) -> Result<(), ConfigError>;
 }
 
-/// Puts everything in.
+/// Resolves a raw tree.
 pub(super) fn resolve(raw: &Raw, reader: &mut impl Include) -> Result<Document, ConfigError> {
     let mut resolver = Resolver {
         reader,
@@ -74,19 +74,18 @@ pub(super) fn resolve(raw: &Raw, reader: &mut impl Include) -> Result<Document, 
 struct Resolver<'t, 'r, R> {
     reader: &'r mut R,
     by_id: HashMap<usize, &'t Raw>,
-    /// Of several anchors with one name the first, as in h2o. In order, so that a text has the same errors
-    /// whenever it is read.
+    /// Of several anchors with one name the first, as in h2o. Ordered, so that a text always has the same errors.
     by_name: BTreeMap<&'t str, &'t Raw>,
-    /// What the `!file` tags of this file stand for, by the place of the tag.
+    /// The content of this file's `!file` tags, by the position of the tag.
     files: HashMap<Position, Node>,
     /// Anchors of included files.
     foreign: BTreeMap<String, Node>,
-    /// The anchored nodes that are being put in for an alias.
+    /// The anchored nodes whose aliases are being resolved.
     within: Vec<&'t Raw>,
 }
 
 impl<'t, R: Include> Resolver<'t, '_, R> {
-    /// Finds the anchors and reads the files, so that an alias may stand above its anchor.
+    /// Collects the anchors and reads the files, so that an alias may precede its anchor.
     fn collect(&mut self, raw: &'t Raw) -> Result<(), ConfigError> {
         if let Some(anchor) = &raw.anchor {
             self.by_id.insert(anchor.id, raw);
@@ -110,7 +109,7 @@ impl<'t, R: Include> Resolver<'t, '_, R> {
             return Err(ConfigError::new(at, "`!file` needs a path"));
         };
         let document = self.reader.include(path, at)?;
-        // An empty file changes nothing where it is merged.
+        // Merging an empty file changes nothing.
         let empty = || Node { at, value: Value::Mapping(Vec::new()) };
         self.files.insert(tag.at, document.root.unwrap_or_else(empty));
         for (name, node) in document.anchors {
@@ -150,7 +149,7 @@ impl<'t, R: Include> Resolver<'t, '_, R> {
         pairs.iter().map(|(key, value)| Ok((self.node(key, depth)?, self.node(value, depth)?))).collect()
     }
 
-    /// What a tagged node stands for, if its tag means anything to us.
+    /// The value of a tagged node, if its tag is one of those supported.
     fn tagged(&mut self, raw: &Raw, tag: &RawTag) -> Result<Option<Node>, ConfigError> {
         match tag.text.as_str() {
             "!file" => {
@@ -159,7 +158,7 @@ impl<'t, R: Include> Resolver<'t, '_, R> {
                 Ok(node)
             }
             "!env" => env(raw, tag).map(Some),
-            // The types of YAML itself: every scalar is text here, so they change nothing.
+            // YAML's own types: every scalar is text here, so they have no effect.
             core if core == "!" || core.starts_with("!!") || core.starts_with("!<tag:yaml.org,2002:") => {
                 Ok(None)
             }
@@ -204,7 +203,7 @@ impl<'t, R: Include> Resolver<'t, '_, R> {
     }
 }
 
-/// What `!env NAME` stands for.
+/// The value of `!env NAME`.
 fn env(raw: &Raw, tag: &RawTag) -> Result<Node, ConfigError> {
     let at = Position { end: raw.at.end, ..tag.at };
     let RawValue::Scalar(name) = &raw.value else {

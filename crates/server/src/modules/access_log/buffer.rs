@@ -1,4 +1,4 @@
-//! A worker's side of the access log: buffers that fill while requests are served.
+//! A worker's side of the access log: buffers filled while requests are served.
 
 use super::sink::Sink;
 use crate::calendar::Moment;
@@ -9,24 +9,24 @@ use std::rc::Rc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::Notify;
 
-/// Bytes with which a buffer goes to the writer: enough that a write costs little, few enough that a
-/// worker with many logs stays small.
+/// Bytes at which a buffer is passed to the writer: large enough that a write costs little, small enough that a worker
+/// with many logs stays small.
 const FULL: usize = 64 * 1024;
 
-/// Bytes that are copied rather than handed over with their buffer.
+/// Up to this size, bytes are copied rather than sent with their buffer.
 const FEW: usize = 4096;
 
-/// How long the last lines of a worker may wait for room in the queue.
+/// How long the last lines of a worker may wait for space in the queue.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// A buffer for each log.
+/// One buffer per log.
 #[derive(Debug)]
 pub(super) struct Buffers {
     clock: Rc<Clock>,
     logs: Vec<Buffer>,
-    /// The minute whose difference to UTC is known, and the difference in seconds.
+    /// The minute for which the UTC offset is known, and that offset in seconds.
     offset: Cell<(u64, i32)>,
-    /// Told when the first line comes into empty buffers.
+    /// Notified when the first line is added to empty buffers.
     filled: Rc<Notify>,
     waiting: Cell<bool>,
 }
@@ -49,13 +49,13 @@ impl Buffers {
         }
     }
 
-    /// The time now, to the microsecond only if it must be.
+    /// The current time; with microseconds only if `fine`.
     pub(super) fn moment(&self, fine: bool) -> Moment {
         let (unix, micros) = match fine.then(|| SystemTime::now().duration_since(UNIX_EPOCH)) {
             Some(Ok(now)) => (now.as_secs(), now.subsec_micros()),
             _ => (self.clock.unix(), 0),
         };
-        // Differences change at whole minutes at most; asking costs a lock that all threads share.
+        // The offset changes only at whole minutes; querying it takes a lock that all threads share.
         if self.offset.get().0 != unix / 60 {
             self.offset.set((unix / 60, local_offset(unix)));
         }
@@ -74,20 +74,20 @@ impl Buffers {
         }
     }
 
-    /// Whether lines wait in a buffer.
+    /// Whether any buffer contains lines.
     #[inline]
     pub(super) fn has_lines(&self) -> bool {
         self.waiting.get()
     }
 
-    /// Hands all buffers to the writers.
+    /// Sends all buffers to the writers.
     pub(super) fn flush(&self) {
         self.waiting.set(false);
         for buffer in &self.logs {
             let mut lines = buffer.lines.borrow_mut();
             match lines.len() {
                 0 => {}
-                // A few lines leave as a copy, and the buffer keeps its memory.
+                // A few lines are sent as a copy, and the buffer keeps its memory.
                 1..FEW => {
                     buffer.sink.send(lines.to_vec());
                     lines.clear();
@@ -97,12 +97,12 @@ impl Buffers {
         }
     }
 
-    /// Resolves when the first line comes into empty buffers, and when the buffers are dropped.
+    /// Notified when the first line is added to empty buffers, and when the buffers are dropped.
     pub(super) fn filled(&self) -> Rc<Notify> {
         Rc::clone(&self.filled)
     }
 
-    /// Hands all buffers to the writers at the end of a worker, waiting a little for room in their queues.
+    /// Sends all buffers to the writers when a worker ends, waiting a little for space in their queues.
     pub(super) async fn drain(&self) {
         let deadline = tokio::time::Instant::now() + PATIENCE;
         for buffer in &self.logs {
@@ -125,7 +125,7 @@ impl Drop for Buffers {
     /// No request logs here any more: a reload has replaced these logs.
     fn drop(&mut self) {
         self.flush();
-        // Who flushes learns that there is nothing left to do.
+        // Wakes the flushing task, which finds that it is done.
         self.filled.notify_one();
     }
 }

@@ -6,24 +6,24 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, Stdio};
 use std::time::{Duration, Instant};
 
-/// A command that runs this long is started again at once when it ends.
+/// A command that has run this long is restarted at once when it exits.
 const STEADY: Duration = Duration::from_secs(10);
 
-/// Pause before the next start of a command that ends sooner; it doubles every time, up to the second.
-/// Meanwhile lines are lost: a writer that waited could not be stopped.
+/// Pause before restarting a command that exits sooner: the first and the longest; it doubles every time. Lines are
+/// lost meanwhile: a writer that waited could not be stopped.
 const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(64)];
 
-/// How long a command may take to end once its input has.
+/// How long a command may take to exit once its input is closed.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// A command that runs.
+/// A running command.
 #[derive(Debug)]
 pub(super) struct Command {
     text: String,
     child: Child,
     input: ChildStdin,
     started: Instant,
-    /// Time that must have passed since `started` before the next start.
+    /// Minimum time between `started` and the next start.
     pause: Duration,
 }
 
@@ -31,24 +31,24 @@ impl Command {
     /// Starts `text` in a shell.
     ///
     /// # Errors
-    /// There is no shell, or no process can be made.
+    /// There is no shell, or no process can be created.
     pub(super) fn start(text: &str) -> io::Result<Self> {
         let mut child = std::process::Command::new("/bin/sh")
             .args(["-c", text])
             .stdin(Stdio::piped())
-            // Its own group: an interrupt from the terminal is for the server, whose last lines it shall read.
+            // Own process group: an interrupt from the terminal is for the server; the command reads its last lines.
             .process_group(0)
             .spawn()?;
         let input = child.stdin.take().ok_or(io::ErrorKind::BrokenPipe)?;
         Ok(Self { text: text.to_owned(), child, input, started: Instant::now(), pause: PAUSES[0] })
     }
 
-    /// Writes; waits while the command does not read.
+    /// Writes; blocks while the command does not read.
     pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.input.write(bytes)
     }
 
-    /// Starts the command again after it has ended, unless that was only just done.
+    /// Restarts the command after it has exited, unless the last start was too recent.
     ///
     /// # Errors
     /// It is too early, or the command cannot be started.
@@ -57,7 +57,7 @@ impl Command {
         if self.started.elapsed() < pause {
             return Err(io::Error::other("the command has exited"));
         }
-        // It may have closed its input and live on; then another one takes its place.
+        // It may have closed its input without exiting; it is replaced all the same.
         let end = self.child.try_wait()?.map_or("closed its input".to_owned(), |s| format!("ended ({s})"));
         let text = format_args!("| {}: the command has {end}; restarting it", self.text);
         report(Severity::Warn, Subject::AccessLog, text);
@@ -66,7 +66,7 @@ impl Command {
         Ok(())
     }
 
-    /// Ends its input and waits a little for it to end.
+    /// Closes its input and waits a little for it to exit.
     pub(super) fn close(self) {
         let Self { text, mut child, input, .. } = self;
         drop(input);
@@ -122,7 +122,7 @@ mod tests {
     fn writing_to_a_command_that_has_ended_is_a_broken_pipe() {
         let mut command = Command::start("exit 1").unwrap();
         command.child.wait().unwrap();
-        // Another test's process may hold the pipe between its fork and its exec.
+        // The process of another test may hold the pipe between its fork and its exec.
         let deadline = Instant::now() + PATIENCE;
         let mut written = command.write(b"a\n");
         while written.is_ok() && Instant::now() < deadline {

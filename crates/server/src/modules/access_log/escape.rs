@@ -1,17 +1,17 @@
-//! Bytes from outside, made fit for a log line: one line stays one line, whatever a client sends.
+//! Escapes untrusted bytes for log lines: one line remains one line, whatever a client sends.
 
-/// How bytes that a client chose are written.
+/// How untrusted bytes are escaped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Escape {
-    /// `\xHH`, and `-` for what there is not.
+    /// `\xHH`, and `-` for missing values.
     #[default]
     Apache,
-    /// `\u00HH`, and `null` without quotes for what there is not.
+    /// `\u00HH`, and `null` without quotes for missing values.
     Json,
 }
 
 impl Escape {
-    /// What stands for a value that does not exist.
+    /// The text for a missing value.
     pub(super) fn nothing(self) -> &'static [u8] {
         match self {
             Self::Apache => b"-",
@@ -35,7 +35,7 @@ impl Escape {
         let prefix: &[u8] = match (self, byte) {
             (Self::Json, b'"' | b'\\') => return out.extend([b'\\', byte]),
             (Self::Json, _) => b"\\u00",
-            // The backslash too, else `\x0a` in a line could be four bytes of the client or one.
+            // Backslashes too, otherwise `\x0a` in a line would be ambiguous: four bytes sent by the client, or one.
             (Self::Apache, _) => b"\\x",
         };
         out.extend_from_slice(prefix);

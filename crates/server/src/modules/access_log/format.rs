@@ -1,4 +1,4 @@
-//! The format of a log line, compiled once: literal text and the values between it.
+//! The format of a log line, compiled once: literal text and values.
 
 use super::escape::Escape;
 use super::specifier::{self, Stage, Value};
@@ -12,7 +12,7 @@ pub(super) const COMBINED: &str = r#"%h %l %u %t "%r" %s %b "%{Referer}i" "%{Use
 pub struct Format {
     pub(super) escape: Escape,
     pub(super) pieces: Vec<Piece>,
-    /// The text behind the last value, with the line's end.
+    /// The text after the last value, with the line's end.
     pub(super) tail: Vec<u8>,
 }
 
@@ -21,7 +21,7 @@ pub struct Format {
 pub(super) struct Piece {
     pub(super) before: Vec<u8>,
     pub(super) value: Value,
-    /// The quote on both sides of the value; in JSON it goes when there is no value.
+    /// The quote on both sides of the value; JSON omits it for a missing value.
     pub(super) quote: Option<u8>,
 }
 
@@ -29,7 +29,7 @@ impl Format {
     /// Compiles `text`.
     ///
     /// # Errors
-    /// What is wrong with it, one line.
+    /// What is wrong with the format, in one line.
     pub fn new(text: &str, escape: Escape) -> Result<Self, String> {
         let mut format = Self { escape, pieces: Vec::new(), tail: Vec::new() };
         let mut rest = text;
@@ -45,7 +45,7 @@ impl Format {
         Ok(format)
     }
 
-    /// Takes what stands behind a `%`; returns what follows it.
+    /// Parses the specifier after a `%`; returns what follows it.
     fn specifier<'a>(&mut self, text: &'a str) -> Result<&'a str, String> {
         if let Some(rest) = text.strip_prefix('%') {
             self.tail.push(b'%');
@@ -61,7 +61,7 @@ impl Format {
         Ok(rest)
     }
 
-    /// Gives the quotes that stand directly around a value to the value, so that `"%h"` can become `null`.
+    /// Moves the quotes directly around a value into its piece, so that `"%h"` can become `null`.
     fn own_quotes(&mut self) {
         let mut open = None;
         for index in 0..self.pieces.len() {
@@ -86,14 +86,14 @@ impl Format {
         }
     }
 
-    /// The same format with the environment of a path put in.
+    /// The same format with the environment of a path inserted.
     pub(super) fn with_environment(&self, env: &Environment) -> Self {
         let mut format = self.clone();
         for piece in &mut format.pieces {
             let text = |name: &str| env.get(name).map(|text| Value::Text(text.to_owned()));
             match &piece.value {
                 Value::Environment(name) => piece.value = text(name).unwrap_or(Value::Nothing),
-                // As for applications, `setenv` has the last word.
+                // As for applications, `setenv` takes precedence.
                 Value::User => piece.value = text("REMOTE_USER").unwrap_or(Value::User),
                 _ => {}
             }
@@ -101,27 +101,27 @@ impl Format {
         format
     }
 
-    /// Whether a value is one of upstreams.
+    /// Whether it contains a value about upstreams.
     pub(super) fn wants_upstreams(&self) -> bool {
         self.pieces.iter().any(|piece| piece.value.is_of_upstreams())
     }
 
-    /// Whether a value is of this stage.
+    /// Whether it contains a value of this stage.
     pub(super) fn has(&self, stage: Stage) -> bool {
         self.pieces.iter().any(|piece| piece.value.stage() == stage)
     }
 
-    /// Whether a time finer than a second is asked for, which the worker's clock does not have.
+    /// Whether it contains a time finer than a second, for which the worker's clock is too coarse.
     pub(super) fn wants_microseconds(&self) -> bool {
         self.pieces.iter().any(|piece| matches!(&piece.value, Value::Time(time) if time.is_fine()))
     }
 
-    /// Whether durations are asked for, for which the worker's coarse clock is too coarse.
+    /// Whether it contains durations, for which the worker's clock is too coarse.
     pub(super) fn wants_durations(&self) -> bool {
         self.pieces.iter().any(|piece| piece.value.is_duration())
     }
 
-    /// Whether the address on which a connection came in is asked for.
+    /// Whether it contains the local address of a connection.
     pub(super) fn wants_local_address(&self) -> bool {
         self.pieces.iter().any(|piece| matches!(piece.value, Value::LocalAddress))
     }
@@ -142,7 +142,7 @@ fn braced(text: &str, original: bool) -> Result<(Value, &str), String> {
     Ok((specifier::named(name, letter, original)?, &rest[letter.len_utf8()..]))
 }
 
-/// The quote that is open behind `text` if `open` was before it.
+/// The quote that is open after `text`, if `open` was before it.
 fn open_quote(text: &[u8], mut open: Option<u8>) -> Option<u8> {
     let mut escaped = false;
     for &byte in text {

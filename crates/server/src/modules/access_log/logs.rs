@@ -1,4 +1,4 @@
-//! All access logs of the process: opened once, written by threads of their own.
+//! All access logs of the process: opened once, written by dedicated threads.
 
 use super::command::Command;
 use super::loss::Loss;
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 pub struct Logs {
     /// Every target once, in the order of `sinks`.
     targets: Vec<Target>,
-    /// Likewise, which file was opened: device and inode.
+    /// In the same order, the identity of the open file: device and inode.
     files: Vec<Option<(u64, u64)>>,
     sinks: Vec<Sink>,
     wants_local_address: bool,
@@ -24,12 +24,12 @@ pub struct Logs {
 }
 
 impl Logs {
-    /// Opens every file and starts every command, once each however often it is named. What the logs `before`, which a reload
-    /// replaces, have open goes on: commands, and files that are still at their paths. To be called before the program gives up
-    /// its rights.
+    /// Opens every file and starts every command, once each however often it is named. A reload keeps what the logs
+    /// `before` have open: commands, and files that are still at their paths. To be called before the process drops its
+    /// privileges.
     ///
     /// # Errors
-    /// One line for the user: what cannot be opened and why.
+    /// A log cannot be opened; one line for the user.
     pub fn open_all(settings: &Settings, before: Option<&Self>) -> Result<Self, String> {
         let mut logs = Self::default();
         let mut files = Vec::new();
@@ -62,13 +62,13 @@ impl Logs {
         Ok(logs)
     }
 
-    /// The way to a log that is open, unless its file has been moved away; and which file it is.
+    /// The sink of a log that is open, unless its file has been moved, and the file's identity.
     fn running(&self, target: &Target) -> Option<(Sink, Option<(u64, u64)>)> {
         let index = self.index(target).filter(|_| self.has_open(target))?;
         Some((self.sinks[index].clone(), self.files[index]))
     }
 
-    /// Whether lines for `target` go where it leads now: a command runs, a file has not been moved away.
+    /// Whether lines for `target` still go to the right place: its command runs, or its file has not been moved.
     pub fn has_open(&self, target: &Target) -> bool {
         let Some(index) = self.index(target) else { return false };
         match target {
@@ -80,7 +80,7 @@ impl Logs {
         }
     }
 
-    /// Which log `target` is.
+    /// The index of the log for `target`.
     pub(super) fn index(&self, target: &Target) -> Option<usize> {
         self.targets.iter().position(|own| own == target)
     }
@@ -100,8 +100,8 @@ impl Logs {
         self.wants_durations
     }
 
-    /// Writes out what the workers have handed over; to be called when they have ended. Gives up after
-    /// `patience` on outputs that do not take it.
+    /// Writes all lines sent by the workers; to be called when the workers have ended. Gives up after `patience` on
+    /// outputs that are blocked.
     pub fn close(&self, patience: Duration) {
         let deadline = Instant::now() + patience;
         self.sinks.iter().for_each(|sink| sink.stop(deadline));
@@ -109,11 +109,11 @@ impl Logs {
     }
 }
 
-/// A log on its way to be one of [`Logs`].
+/// A log that is about to become one of [`Logs`].
 enum Opened {
-    /// With a writer already.
+    /// It already has a writer.
     Running(Sink),
-    /// One of the files that share a writer: which one.
+    /// The index among the files, which share a writer.
     File(usize, Arc<Loss>),
 }
 
@@ -126,12 +126,12 @@ impl Opened {
     }
 }
 
-/// The files and commands of all logs; one may be there several times.
+/// The targets of all logs, possibly with duplicates.
 pub fn targets(settings: &Settings) -> impl Iterator<Item = &Target> {
     settings.places().flat_map(|inherited| &inherited.get::<super::Settings>().logs).map(|log| &log.target)
 }
 
-/// Which file is open.
+/// Device and inode of the open file.
 fn identity(output: &Output) -> Option<(u64, u64)> {
     match output {
         Output::File(file) => file.metadata().ok().map(|found| (found.dev(), found.ino())),
@@ -141,7 +141,7 @@ fn identity(output: &Output) -> Option<(u64, u64)> {
 
 fn open(target: &Target) -> Result<Outlet, String> {
     let output = match target {
-        // O_APPEND: each write goes to the end in one piece, whoever else writes (POSIX write()).
+        // O_APPEND: each write is appended as a whole, whatever other processes write (POSIX write()).
         Target::File(path) => {
             File::options().append(true).create(true).mode(0o644).open(path).map(Output::File)
         }

@@ -1,11 +1,11 @@
-//! Lines that could not be written: counted, and reported now and then.
+//! Lines that could not be written: counted, and reported from time to time.
 
 use crate::observe::{self, Severity, Subject};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Time between two reports of one log.
+/// Minimum time between two reports of one log.
 const BETWEEN_REPORTS: Duration = Duration::from_secs(10);
 
 /// The losses of one log.
@@ -14,13 +14,13 @@ pub(super) struct Loss {
     /// The log's name for the user.
     log: String,
     state: Mutex<State>,
-    /// Lines handed to the writer, of which it has not said what became of them.
+    /// Lines sent to the writer that are neither written nor lost yet.
     pending: AtomicU64,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// Lines lost and not reported yet.
+    /// Lost lines that are not reported yet.
     unreported: u64,
     reported: Option<Instant>,
     failing: bool,
@@ -49,17 +49,17 @@ impl Loss {
         }
     }
 
-    /// Notes that the lines in `bytes` are on their way to the writer.
+    /// Records that the lines in `bytes` were sent to the writer.
     pub(super) fn hand_over(&self, bytes: &[u8]) {
         self.pending.fetch_add(lines_in(bytes), Ordering::Relaxed);
     }
 
-    /// Notes that the lines in `bytes` are written, or counted as lost.
+    /// Records that the lines in `bytes` are written, or counted as lost.
     pub(super) fn settle(&self, bytes: &[u8]) {
         self.pending.fetch_sub(lines_in(bytes), Ordering::Relaxed);
     }
 
-    /// Reports the lines that the writer did not get done.
+    /// Reports the lines that the writer has not written.
     pub(super) fn abandon(&self) {
         let lost = self.pending.swap(0, Ordering::Relaxed);
         if lost > 0 {
@@ -67,14 +67,14 @@ impl Loss {
         }
     }
 
-    /// Notes that writing works.
+    /// Records that writing works.
     pub(super) fn works(&self) {
         if let Some(line) = self.recovered(Instant::now()) {
             say(Severity::Notice, &line);
         }
     }
 
-    /// Reports what is not reported yet, at the end.
+    /// Reports the remaining losses, at the end.
     pub(super) fn close(&self) {
         let lost = std::mem::take(&mut self.state().unreported);
         if lost > 0 {
@@ -82,10 +82,10 @@ impl Loss {
         }
     }
 
-    /// Counts; returns what to report, if it is time to.
+    /// Counts lost lines; returns the report, if it is due.
     fn count(&self, bytes: &[u8], why: &str, now: Instant) -> Option<String> {
         let mut state = self.state();
-        // A line may be torn: what is left of it counts as one.
+        // A line may be incomplete: its rest counts as one.
         state.unreported += lines_in(bytes).max(1);
         state.failing = true;
         if !state.is_time(now) {
@@ -108,7 +108,7 @@ impl Loss {
     }
 
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
-        // Nothing in here panics while it holds the lock; if it did, the counts would still be good.
+        // Nothing panics while holding the lock; if it did, the counts would still be valid.
         self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }

@@ -5,12 +5,12 @@
 //!     ─▶ queue ─▶ writer thread ─▶ file, or command's standard input
 //! ```
 //!
-//! A worker never waits for a disk or a command: its full buffers, those half a second old, and all of them when it has
-//! been idle for a few milliseconds, go through a bounded queue to a thread that writes. All files share one thread, since they mostly share one disk;
-//! every command has its own, so that one that does not read holds up nobody else. What does not fit the
-//! queue or cannot be written is lost, counted, and reported on the error log.
+//! A worker never waits for a disk or a command: buffers that are full or half a second old, and all of them when the
+//! worker has been idle for a few milliseconds, go through a bounded queue to a writer thread. All files share one
+//! thread, since they usually share one disk; every command has its own, so that one that does not read blocks no
+//! other. Lines that do not fit into the queue or cannot be written are lost, counted, and reported in the error log.
 //!
-//! Not here: the error log (`error_log`, and `observe` for what the server says in it).
+//! Not here: the error log (`error_log`, and `observe` for messages of the server).
 
 mod buffer;
 mod command;
@@ -39,7 +39,7 @@ use crate::config::yaml::{Node, Value};
 use crate::feature::Feature;
 use crate::modules::error_log::Target;
 
-/// The logs in force at one place of the configuration: those of inner levels come on top.
+/// The logs at one level of the configuration; those of inner levels are added.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     /// The logs in the order written, outer levels first.
@@ -51,9 +51,9 @@ impl FeatureSetting for Settings {}
 /// One log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogSettings {
-    /// Where to.
+    /// Where lines are written.
     pub target: Target,
-    /// What a line looks like.
+    /// The format of a line.
     pub format: Format,
 }
 

@@ -1,4 +1,4 @@
-//! Which logs the requests of a path are written to.
+//! The logs that a path's requests are written to.
 
 use super::format::Format;
 use super::logs::Logs;
@@ -10,10 +10,10 @@ use crate::environment::Environment;
 #[derive(Debug, Default)]
 pub struct PathLogs {
     pub(super) logs: Vec<PathLog>,
-    /// The host's name as the configuration writes it.
+    /// The host's name as written in the configuration.
     pub(super) host: String,
     pub(super) wants_microseconds: bool,
-    /// Whether a log wants to know what the handler answered, before the filters.
+    /// Whether a log contains the handler's response, before the filters.
     pub(super) wants_original: bool,
     pub(super) wants_upstreams: bool,
 }
@@ -21,13 +21,13 @@ pub struct PathLogs {
 /// One log of a path.
 #[derive(Debug)]
 pub(super) struct PathLog {
-    /// Which of [`Logs`] it goes to.
+    /// Its index in [`Logs`].
     pub(super) target: usize,
     pub(super) format: Format,
 }
 
 impl PathLogs {
-    /// The logs that `settings` ask for.
+    /// The logs configured in `settings`.
     pub fn new(settings: &Settings, logs: &Logs, host: &str, env: &Environment) -> Self {
         let log = |log: &LogSettings| {
             Some(PathLog { target: logs.index(&log.target)?, format: log.format.with_environment(env) })

@@ -1,4 +1,4 @@
-//! What is to be logged of one request, kept until its answer has left.
+//! The data to log about one request, kept until its response has been sent.
 
 use super::buffer::Buffers;
 use super::format::Format;
@@ -18,27 +18,27 @@ use std::ops::Range;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// Records kept for use again; so many requests can wait for their answers without an allocation each.
+/// Most records kept for reuse; so many requests can be in flight without an allocation each.
 const SPARE_RECORDS: usize = 1024;
 
-/// How old a line gets in a buffer of a worker that is never idle. Together with the writer's turn it is on disk within a
+/// The oldest a line gets in a buffer of a worker that is never idle. With the writer's delay it is on disk within a
 /// second.
 const AGE: Duration = Duration::from_millis(500);
 
-/// The values of a request, rendered as soon as each is known: nothing of the request has to be kept.
-/// Records are used again; filling one allocates nothing once its buffers have grown.
+/// The values of a request, rendered as soon as each is known, so that nothing of the request has to be kept. Records
+/// are reused; filling one does not allocate once its buffers have grown.
 #[derive(Debug)]
 pub struct Record {
     logs: Rc<PathLogs>,
-    /// `None` while nobody uses the record.
+    /// `None` while the record is not in use.
     worker: Option<Rc<WorkerLogs>>,
     bytes: Vec<u8>,
-    /// By piece of all logs' formats, where in `bytes` its value is; `None` if there is none.
+    /// For each piece of all logs' formats, the range of its value in `bytes`; `None` if the value is missing.
     values: Vec<Option<Range<usize>>>,
     begun: Instant,
     received: Instant,
     error: String,
-    /// Of the upstreams that are asked, if a log wants it.
+    /// Trace of the upstreams that are tried, if a log needs it.
     upstreams: Option<Rc<UpstreamTrace>>,
 }
 
@@ -56,7 +56,7 @@ impl Record {
         }
     }
 
-    /// Starts with what is known of the request.
+    /// Begins with the values known from the request.
     pub(super) fn begin(
         &mut self,
         worker: &Rc<WorkerLogs>,
@@ -78,17 +78,17 @@ impl Record {
         self.fill(Stage::Request, |value, escape, out| log_context.push(value, escape, out));
     }
 
-    /// Where upstreams that are asked are noted, if a log wants it.
+    /// The trace for upstreams that are tried, if a log needs it.
     pub fn upstreams(&self) -> Option<&Rc<UpstreamTrace>> {
         self.upstreams.as_ref()
     }
 
-    /// Notes what was wrong with the request.
+    /// Records an error of the request.
     pub fn set_error(&mut self, reason: &str) {
         reason.clone_into(&mut self.error);
     }
 
-    /// Notes what the handler answered.
+    /// Records the handler's response.
     #[inline]
     pub fn note_original(&mut self, head: &ResponseHead) {
         if self.logs.wants_original {
@@ -96,7 +96,7 @@ impl Record {
         }
     }
 
-    /// Notes what the filters made of it, and whose request it was.
+    /// Records the response after the filters, and the user.
     pub fn note_response(&mut self, head: &ResponseHead, client: &Client) {
         let error = std::mem::take(&mut self.error);
         self.fill(Stage::Response, |value, escape, out| match value {
@@ -118,7 +118,7 @@ impl Record {
         }
     }
 
-    /// Appends the line of a log to `out`; `values` are those of this log's pieces.
+    /// Appends a log's line to `out`; `values` are those of its pieces.
     fn write_line(&self, format: &Format, values: &[Option<Range<usize>>], out: &mut Vec<u8>) {
         for (piece, value) in format.pieces.iter().zip(values) {
             out.extend_from_slice(&piece.before);
@@ -159,7 +159,7 @@ impl Observer for Record {
 }
 
 impl Drop for Record {
-    /// A request whose client was gone before there was an answer has a line too.
+    /// A request whose client disconnected before the response is logged too.
     fn drop(&mut self) {
         if let Some(worker) = self.worker.take() {
             self.write(&worker);
@@ -177,7 +177,7 @@ pub struct WorkerLogs {
 }
 
 impl WorkerLogs {
-    /// One worker's side of these logs; within a worker's runtime, its timer is started too.
+    /// Creates one worker's side of these logs; within a worker's runtime, starts its timer too.
     pub fn new(logs: &Logs, worker: &WorkerContext) -> Rc<Self> {
         let own = Rc::new(Self {
             buffers: Buffers::new(Rc::clone(&worker.clock), logs.sinks()),
@@ -194,7 +194,7 @@ impl WorkerLogs {
         own
     }
 
-    /// Begins the record of a request, if the path has logs.
+    /// Begins the record of a request, if its path has logs.
     #[inline]
     pub fn begin(
         self: &Rc<Self>,
@@ -211,12 +211,12 @@ impl WorkerLogs {
         Some(record)
     }
 
-    /// Whether a format asks for the address of our end.
+    /// Whether a format contains the local address of a connection.
     pub fn want_local_address(&self) -> bool {
         self.wants_local_address
     }
 
-    /// Keeps a record for use again.
+    /// Keeps a record for reuse.
     fn recycle(&self, record: Box<Record>) {
         let mut spare = self.spare.borrow_mut();
         if spare.len() < SPARE_RECORDS {
@@ -224,13 +224,13 @@ impl WorkerLogs {
         }
     }
 
-    /// Whether lines wait in a buffer.
+    /// Whether any buffer contains lines.
     #[inline]
     pub fn has_lines(&self) -> bool {
         self.buffers.has_lines()
     }
 
-    /// Hands all buffers to the writers.
+    /// Sends all buffers to the writers.
     pub fn flush(&self) {
         self.buffers.flush();
     }
@@ -248,7 +248,7 @@ impl WorkerLogs {
         }
     }
 
-    /// Hands all buffers to the writers at the end of a worker, waiting a little for room in their queues.
+    /// Sends all buffers to the writers when a worker ends, waiting a little for space in their queues.
     pub async fn drain(&self) {
         self.buffers.drain().await;
     }

@@ -1,4 +1,4 @@
-//! The way of log lines from a worker to the thread that writes them.
+//! Passes log lines from workers to the writer threads.
 
 use super::loss::Loss;
 use super::writer::{self, Message, Outlet};
@@ -7,19 +7,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Buffers that wait for a writer at most; with 64 KiB each, a writer that hangs holds 8 MiB.
+/// Most buffers that wait for a writer; at 64 KiB each, a writer that hangs holds 8 MiB.
 const QUEUE: usize = 128;
 
-/// The way to the writer of one log.
+/// A handle to the writer of one log.
 #[derive(Clone, Debug)]
 pub(super) struct Sink {
     writer: Arc<Writer>,
-    /// Which of the writer's outputs.
+    /// The index of the writer's output.
     output: usize,
     loss: Arc<Loss>,
 }
 
-/// A thread that writes logs. It ends when it is told to, or when nothing can hand lines to it any more.
+/// A thread that writes logs. It ends when it is stopped, or when no sink is left.
 #[derive(Debug)]
 pub(super) struct Writer {
     queue: SyncSender<Message>,
@@ -35,41 +35,41 @@ enum State {
 }
 
 impl Sink {
-    /// To one of the outputs of a writer.
+    /// A sink for one of a writer's outputs.
     pub(super) fn new(writer: &Arc<Writer>, output: usize, loss: Arc<Loss>) -> Self {
         Self { writer: Arc::clone(writer), output, loss }
     }
 
-    /// With a writer of its own.
+    /// A sink with its own writer.
     pub(super) fn alone(outlet: Outlet) -> Self {
         let loss = Arc::clone(&outlet.loss);
         Self::new(&Arc::new(Writer::new(vec![outlet])), 0, loss)
     }
 
-    /// Starts the thread of the writer, unless it runs.
+    /// Starts the writer's thread, unless it is running.
     pub(super) fn start(&self) {
         self.writer.start();
     }
 
-    /// Tells the writer to end when it has written what it has.
+    /// Stops the writer once it has written all queued lines.
     pub(super) fn stop(&self, deadline: Instant) {
         self.writer.stop(deadline);
     }
 
-    /// Waits for the writer to end; reports what it has not written by then.
+    /// Waits for the writer to end; reports the lines it has not written by `deadline`.
     pub(super) fn join(&self, deadline: Instant) {
         self.writer.join(deadline);
         self.loss.abandon();
     }
 
-    /// Hands lines over, without waiting: what does not fit is lost and counted.
+    /// Sends lines without waiting: those that do not fit are lost and counted.
     pub(super) fn send(&self, lines: Vec<u8>) {
         if let Err(lines) = self.try_send(lines) {
             self.loss.add(&lines, "lines arrive faster than they can be written");
         }
     }
 
-    /// Hands lines over, or gives them back if there is no room.
+    /// Sends lines, or returns them if the queue is full.
     pub(super) fn try_send(&self, lines: Vec<u8>) -> Result<(), Vec<u8>> {
         self.loss.hand_over(&lines);
         match self.writer.queue.try_send(Message::Lines { output: self.output, lines }) {
@@ -90,7 +90,7 @@ impl Writer {
         Self { queue, state: Mutex::new(State::Opened(receiver, outputs)) }
     }
 
-    /// Starts the thread, unless it runs.
+    /// Starts the thread, unless it is running.
     fn start(&self) {
         let mut state = self.state();
         *state = match std::mem::replace(&mut *state, State::Failed) {
@@ -98,7 +98,7 @@ impl Writer {
                 let thread = std::thread::Builder::new().name("access-log".to_owned());
                 match thread.spawn(move || writer::run(&queue, outlets)) {
                     Ok(handle) => State::Running(handle),
-                    // The queue is gone with the closure: lines are counted as lost.
+                    // The queue was dropped with the closure: lines count as lost.
                     Err(_) => State::Failed,
                 }
             }

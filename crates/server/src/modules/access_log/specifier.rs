@@ -1,28 +1,28 @@
-//! What can be logged, and the names under which a format asks for it.
+//! The values that can be logged, and their names in a format.
 
 use super::timestamp::TimeFormat;
 use crate::upstream_trace::{Part, UpstreamTime};
 use hayami_http::Known;
 
-/// When a value is known. A record is filled in this order.
+/// When a value becomes known. A record is filled in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// The request was routed.
+    /// The request has been routed.
     Request,
-    /// The handler has answered.
+    /// The handler has responded.
     Original,
-    /// Filters have changed the answer.
+    /// Filters have changed the response.
     Response,
-    /// The answer has left.
+    /// The response has been sent.
     End,
 }
 
-/// A value that a format asks for.
+/// A value of a format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Value {
     LocalAddress,
     LocalPort,
-    /// Of the client, whom a trusted proxy may have named (`real-ip`).
+    /// Of the client, possibly as forwarded by a trusted proxy (`real-ip`).
     ClientAddress,
     ClientPort,
     /// Of the connection's other end.
@@ -50,14 +50,14 @@ pub(super) enum Value {
     Protocol,
     RequestLine,
     Authority,
-    /// The name of the host as the configuration writes it.
+    /// The name of the host as written in the configuration.
     Host,
     RequestField(FieldName),
-    /// Becomes [`Value::Text`] when the path is known.
+    /// Replaced by [`Value::Text`] when the path is known.
     Environment(String),
     Text(String),
     Time(TimeFormat),
-    /// The user whose credentials were verified, unless `setenv` names another one.
+    /// The authenticated user, unless `setenv` names another one.
     User,
     Error,
     Status(Stage),
@@ -66,14 +66,14 @@ pub(super) enum Value {
     ProcessTime,
     ResponseTime,
     TotalTime,
-    /// The upstreams that were called, in order.
+    /// The upstreams that were tried, in order.
     Upstreams,
-    /// From the request's head to the first call.
+    /// From the request's head to the first attempt.
     UpstreamIdle,
     UpstreamTime(UpstreamTime),
     UpstreamRequest(Part),
     UpstreamResponse(Part),
-    /// What this server never has: `%l`, values of protocols it does not speak.
+    /// Never available in this server: `%l`, values of unsupported protocols.
     Nothing,
 }
 
@@ -96,7 +96,7 @@ impl Value {
         }
     }
 
-    /// Whether it says something about the upstreams of a request.
+    /// Whether it is about the upstreams of a request.
     pub(super) fn is_of_upstreams(&self) -> bool {
         matches!(
             self,
@@ -108,7 +108,7 @@ impl Value {
         )
     }
 
-    /// Whether it is the time that something took.
+    /// Whether it is a duration.
     pub(super) fn is_duration(&self) -> bool {
         matches!(
             self,
@@ -147,7 +147,7 @@ impl FieldName {
     }
 }
 
-/// The value behind `%`, or behind `%<` if `original`: `%h`.
+/// The value of `%` with this letter, or of `%<` if `original`: `%h`.
 pub(super) fn plain(letter: char, original: bool) -> Option<Value> {
     Some(match letter {
         'A' => Value::LocalAddress,
@@ -176,7 +176,7 @@ pub(super) fn named(name: &str, letter: char, original: bool) -> Result<Value, S
         ('i', _) => Ok(Value::RequestField(FieldName::new(name))),
         ('o', _) => Ok(Value::ResponseField(FieldName::new(name), response_stage(original))),
         ('e', _) => Ok(Value::Environment(name.to_owned())),
-        // As in Apache: of the connection, whatever trusted proxies say.
+        // As in Apache: the connection's address, regardless of trusted proxies.
         ('h', "c") => Ok(Value::PeerAddress),
         ('h', _) => Err(format!("unknown specifier `%{{{name}}}h`; supported: %h and %{{c}}h")),
         ('t', _) => TimeFormat::new(name).map(Value::Time),
@@ -235,7 +235,7 @@ fn extended(name: &str) -> Option<Value> {
     })
 }
 
-/// What h2o logs of connections and requests that this server does not have (yet).
+/// Values of h2o about connections and requests that this server does not have (yet).
 const NOT_HERE: &[&str] = &[
     "http2.priority.received",
     "http2.priority.received.exclusive",

@@ -1,4 +1,4 @@
-//! Times in a log line: `%t`, its fractions, and what `strftime` can do in the C locale.
+//! Times in a log line: `%t`, its fractions, and `strftime` in the C locale.
 
 use crate::calendar::{Civil, Moment};
 use std::io::Write;
@@ -24,7 +24,7 @@ pub(super) enum Part {
     Conversion(char),
 }
 
-/// The conversions there are. `E` and `O` before them mean nothing in the C locale.
+/// The supported conversions. The modifiers `E` and `O` have no effect in the C locale.
 const CONVERSIONS: &str = "aAbBcCdDeFgGhHIjklmMnpPrRsStTuUVwWxXyYzZ%";
 
 const DAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
@@ -59,7 +59,7 @@ impl TimeFormat {
         })
     }
 
-    /// Whether it needs more than the second.
+    /// Whether it needs a resolution finer than a second.
     pub(super) fn is_fine(&self) -> bool {
         !matches!(self, Self::Bracketed | Self::Seconds | Self::Strftime(_))
     }
@@ -157,7 +157,7 @@ fn convert(letter: char, at: &Moment, local: &Civil, out: &mut Vec<u8>) {
         'l' => write!(out, "{hour12:2}"),
         'm' => write!(out, "{:02}", local.month),
         'M' => write!(out, "{:02}", local.minute),
-        // A line of the log stays one line.
+        // A log line must remain one line.
         'n' | 't' => write!(out, " "),
         'p' => write!(out, "{half}"),
         'P' => write!(out, "{}", half.to_ascii_lowercase()),
@@ -174,7 +174,7 @@ fn convert(letter: char, at: &Moment, local: &Civil, out: &mut Vec<u8>) {
         'y' => write!(out, "{:02}", local.year % 100),
         'Y' => write!(out, "{}", local.year),
         'z' => write!(out, "{}", Offset(at.offset)),
-        // The zone's name would ask for its tables.
+        // The zone's name would need its tables.
         'Z' if at.offset == 0 => write!(out, "UTC"),
         'Z' => write!(out, "{}", Offset(at.offset)),
         _ => write!(out, "%"),
@@ -212,7 +212,7 @@ mod tests {
         }
     }
 
-    /// The right side is what `date -u -d @N +FORMAT` prints with LC_ALL=C.
+    /// The right side is the output of `date -u -d @N +FORMAT` with LC_ALL=C.
     #[test]
     fn strftime_does_what_the_c_library_does() {
         let all = "%a %A %b %B %C %d %D %e %F %g %G %h %H %I %j %k %l %m %M %p %P %r %R %S %T %u %U %V %w %W %y %Y %Z %%";

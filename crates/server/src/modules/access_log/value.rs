@@ -1,4 +1,4 @@
-//! How each value of a log line is written. Every function says `false` if there is no such value.
+//! Writes the values of a log line. Every function returns `false` if the value is missing.
 
 use super::Escape;
 use super::specifier::{FieldName, Value};
@@ -11,7 +11,7 @@ use hayami_tls::{Alpn, Info};
 use std::io::Write;
 use std::time::Duration;
 
-/// What is known when a request is routed.
+/// The values known when a request is routed.
 pub(super) struct LogContext<'a> {
     pub(super) request: &'a Request<'a>,
     /// The client's address.
@@ -48,7 +48,7 @@ impl LogContext<'_> {
             Value::RequestHeaderTime => {
                 duration(request.received.saturating_duration_since(request.begun), out)
             }
-            // Content has not come yet when a request is routed; without any, it took no time.
+            // Content has not been received when a request is routed; without any, it took no time.
             Value::RequestContentTime => request.content_length == Some(0) && duration(Duration::ZERO, out),
             Value::RequestTotalTime => {
                 request.content_length == Some(0)
@@ -59,7 +59,7 @@ impl LogContext<'_> {
             Value::Query => query(head.query(), escape, out),
             Value::Protocol => !head.method_name().is_empty() && verbatim(head.version().name(), out),
             Value::RequestLine => request_line(request, escape, out),
-            // Without a name, the client asked for what answers.
+            // Without an authority, the host that responds counts as the requested one.
             Value::Authority => text(head.authority(), out) || text(self.host.as_bytes(), out),
             Value::Host => text(self.host.as_bytes(), out),
             Value::RequestField(FieldName::Known(known)) => {
@@ -78,7 +78,7 @@ impl LogContext<'_> {
     }
 }
 
-/// Appends what a handshake agreed on.
+/// Appends a value negotiated in the TLS handshake.
 #[cold]
 fn of_tls(value: &Value, tls: &Info, escape: Escape, out: &mut Vec<u8>) -> bool {
     let client = tls.client.as_ref();
@@ -105,7 +105,7 @@ fn of_tls(value: &Value, tls: &Info, escape: Escape, out: &mut Vec<u8>) -> bool 
     }
 }
 
-/// Appends a value of an answer: status, field or error.
+/// Appends a value of a response: status, field or error.
 pub(super) fn push_answer(
     value: &Value,
     head: &ResponseHead,
@@ -116,13 +116,13 @@ pub(super) fn push_answer(
     match value {
         Value::Status(_) => number(u64::from(head.status().code()), out),
         Value::ResponseField(name, _) => lines(head, name.as_bytes(), escape, out),
-        // Not `-`: that would look like an error of this name.
+        // Not `-`: that would look like an error of that name.
         Value::Error => field(error.as_bytes(), escape, out),
         _ => false,
     }
 }
 
-/// The lines of a name; only `set-cookie` may have several that are no list, all of them are logged.
+/// All lines of a name if it is `set-cookie`, the only field whose lines are not a list; otherwise the first.
 fn lines(head: &ResponseHead, name: &[u8], escape: Escape, out: &mut Vec<u8>) -> bool {
     let mut lines = head.iter().filter(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, value)| value);
     let Some(first) = lines.next() else { return false };
@@ -136,7 +136,7 @@ fn lines(head: &ResponseHead, name: &[u8], escape: Escape, out: &mut Vec<u8>) ->
     true
 }
 
-/// What is known when an answer has left.
+/// The values known when a response has been sent.
 pub(super) struct Times<'a> {
     pub(super) begun: Instant,
     pub(super) received: Instant,
@@ -172,13 +172,13 @@ impl Times<'_> {
     }
 }
 
-/// Appends bytes, if there are any.
+/// Appends bytes; they count as missing if empty.
 pub(super) fn text(bytes: &[u8], escape: Escape, out: &mut Vec<u8>) -> bool {
     escape.push(bytes, out);
     !bytes.is_empty()
 }
 
-/// Appends bytes that are there even if there are none.
+/// Appends bytes, which may be empty.
 fn field(bytes: &[u8], escape: Escape, out: &mut Vec<u8>) -> bool {
     escape.push(bytes, out);
     true
@@ -221,7 +221,7 @@ fn address(address: &Address, out: &mut Vec<u8>) -> bool {
 }
 
 fn port(address: &Address, out: &mut Vec<u8>) -> bool {
-    // A proxy that names its client mostly does not say the port.
+    // A proxy that forwards its client's address usually omits the port.
     address.port() != 0 && number(u64::from(address.port()), out)
 }
 

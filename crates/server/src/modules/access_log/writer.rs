@@ -1,4 +1,4 @@
-//! The thread that writes.
+//! The writer thread.
 
 use super::command::Command;
 use super::loss::Loss;
@@ -7,12 +7,12 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
-/// What comes through the queue.
+/// A message to the writer.
 #[derive(Debug)]
 pub(super) enum Message {
     /// Whole lines for one of the writer's outputs.
     Lines { output: usize, lines: Vec<u8> },
-    /// All workers have ended: write what is before this and end.
+    /// All workers have ended: write what was queued before this, and exit.
     Stop,
 }
 
@@ -23,21 +23,21 @@ pub(super) enum Output {
     File(File),
     /// A command's standard input.
     Command(Command),
-    /// A disk with room for so many bytes more, and what is on it.
+    /// A simulated disk with space for so many more bytes, and its content.
     #[cfg(test)]
     Narrow(usize, Vec<u8>),
 }
 
-/// An output and how it fares.
+/// An output and its state.
 #[derive(Debug)]
 pub(super) struct Outlet {
     pub(super) output: Output,
     pub(super) loss: Arc<Loss>,
-    /// The last write ended within a line.
+    /// Whether the last write ended within a line.
     pub(super) torn: bool,
 }
 
-/// Writes what comes through `queue` until it is told to stop.
+/// Writes the lines received from `queue` until it is stopped.
 pub(super) fn run(queue: &Receiver<Message>, outlets: Vec<Outlet>) {
     let mut outlets = outlets;
     while let Ok(Message::Lines { output, lines }) = queue.recv() {
@@ -70,7 +70,7 @@ impl Outlet {
     }
 }
 
-/// Writes all of `rest`, in one piece if the system takes it. What could not be written stays in `rest`.
+/// Writes all of `rest`, in one piece if the system permits. What could not be written remains in `rest`.
 fn write_all(output: &mut Output, rest: &mut &[u8]) -> io::Result<()> {
     while !rest.is_empty() {
         match output.write(rest) {
@@ -99,7 +99,7 @@ impl Output {
         }
     }
 
-    /// Starts a command again that has ended.
+    /// Restarts a command that has exited.
     fn recover(&mut self, error: io::Error) -> io::Result<()> {
         match self {
             Self::Command(command) if error.kind() == io::ErrorKind::BrokenPipe => command.restart(),

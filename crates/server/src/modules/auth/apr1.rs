@@ -1,4 +1,4 @@
-//! APR1, Apache's own way to store passwords with MD5, and MD5-crypt, from which it was made: a thousand rounds.
+//! APR1, Apache's MD5-based password hash, and MD5-crypt, from which it is derived: a thousand rounds.
 
 use md5::{Digest, Md5};
 

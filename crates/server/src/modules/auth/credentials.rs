@@ -2,24 +2,24 @@
 
 use hayami_http::RequestHead;
 
-/// No password is longer: it would only make the check slower.
+/// Longer credentials are rejected: they would only slow down verification.
 const LONGEST: usize = 1024;
 
 /// A user name and a password, as the client sends them.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Credentials {
     bytes: Vec<u8>,
-    /// Where the colon stands.
+    /// Index of the colon.
     colon: usize,
 }
 
 impl Credentials {
-    /// Those in the field of this name. `None`: there are none, or not of this scheme, or the field is repeated.
+    /// The credentials in the field of this name. `None`: missing, of another scheme, or the field is repeated.
     pub(super) fn of(head: &RequestHead, name: &[u8]) -> Option<Self> {
         let mut lines = head.fields().iter().filter(|(own, _)| own.eq_ignore_ascii_case(name));
         let (Some((_, value)), None) = (lines.next(), lines.next()) else { return None };
         let (scheme, rest) = value.split_at_checked(5)?;
-        // RFC 9110 §11.1: schemes are compared in any case.
+        // RFC 9110 §11.1: schemes are case-insensitive.
         if !scheme.eq_ignore_ascii_case(b"basic") || !rest.starts_with(b" ") {
             return None;
         }
@@ -39,7 +39,7 @@ impl Credentials {
     }
 }
 
-/// What base64 stands for (RFC 4648 §4); the padding may be missing.
+/// Decodes base64 (RFC 4648 §4); the padding may be missing.
 pub(super) fn decoded(text: &[u8]) -> Option<Vec<u8>> {
     let padding = text.iter().rev().take_while(|byte| **byte == b'=').count();
     let digits = &text[..text.len() - padding];

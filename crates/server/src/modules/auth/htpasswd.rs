@@ -1,49 +1,49 @@
-//! Files of users: `name:password` on each line, as Apache's `htpasswd` writes them.
+//! Password files: `name:password` on each line, as Apache's `htpasswd` writes them.
 
 use super::password::Stored;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
-/// What to do about a password that is not stored well.
+/// Remedy for a password that is stored weakly.
 pub(super) const REMEDY: &str = "`htpasswd -B FILE USER` stores it with bcrypt";
 
 /// The users of a file.
 #[derive(Debug)]
 pub(super) struct Users {
     users: HashMap<Box<[u8]>, Arc<Stored>>,
-    /// Some of them, for names of no user.
+    /// Some of their passwords, as decoys for unknown names.
     stored: Vec<Arc<Stored>>,
-    /// Chooses one: the same for a name as long as the file stays.
+    /// Chooses a decoy: the same for a name until the file is reloaded.
     choice: RandomState,
-    /// The first user whose password is not stored well.
+    /// A warning about the first user whose password is stored weakly.
     weak: Option<String>,
 }
 
 impl Users {
-    /// What is stored of a user's password.
+    /// The stored password of a user.
     pub(super) fn get(&self, name: &[u8]) -> Option<&Arc<Stored>> {
         self.users.get(name)
     }
 
-    /// What to check a password against that cannot be right, since no user has the name: it takes the time that it takes
-    /// for some other user. `None`: there are no users.
+    /// The stored password of some user, to check the password of an unknown name against: it cannot match, but takes
+    /// as long as for a real user. `None`: there are no users.
     pub(super) fn decoy(&self, name: &[u8]) -> Option<&Arc<Stored>> {
         let number = self.choice.hash_one(name) as usize;
         self.stored.get(number.checked_rem(self.stored.len())?)
     }
 
-    /// What the operator should know of the file.
+    /// A warning about the file for the operator.
     pub(super) fn warning(&self) -> Option<&str> {
         self.weak.as_deref()
     }
 }
 
-/// Reads a file. Empty lines and lines that begin with `#` are skipped; what follows a second colon is a comment. Of two
-/// lines for a user the first counts, as in Apache and nginx.
+/// Parses a file. Empty lines and lines that begin with `#` are skipped; what follows a second colon is a comment. If a
+/// user has two lines, the first counts, as in Apache and nginx.
 ///
 /// # Errors
-/// The first line that is no user's, or whose password is stored in a way that is not supported.
+/// The first line that is malformed, or whose password is stored in an unsupported way.
 pub(super) fn parse(bytes: &[u8]) -> Result<Users, String> {
     let mut users = HashMap::new();
     let mut stored = Vec::new();

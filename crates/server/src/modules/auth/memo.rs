@@ -1,8 +1,8 @@
-//! What passwords were checked a short time ago.
+//! A cache of recent password checks.
 //!
-//! A browser sends the password with every request, and a check takes a tenth of a second. What is kept is a keyed hash
-//! of name, password and what is stored of it: the password cannot be learnt from it, and once the file has another one
-//! for the user, or none, it is not found any more.
+//! A browser sends the password with every request, and a check takes a tenth of a second. The cache holds a keyed hash
+//! of name, password and stored password: the password cannot be recovered from it, and once the file changes the
+//! user's password, or removes it, the entry no longer matches.
 
 use super::password::Stored;
 use aws_lc_rs::error::Unspecified;
@@ -13,23 +13,23 @@ use std::cell::RefCell;
 use std::collections::HashSet;
 use std::time::Duration;
 
-/// How long a result holds after its last use: a page is read longer than this, the passwords for what belongs to it
-/// come within seconds.
+/// The longest a result is valid after its last use. The passwords for the resources of a page come within seconds;
+/// reading the page takes longer.
 const HOLDS: Duration = Duration::from_secs(60);
 
-/// Right passwords that one worker keeps, and wrong ones: those that guess do not push out those that know.
+/// Most right passwords that one worker caches, and wrong ones: guesses do not evict valid users.
 const MOST_RIGHT: usize = 4096;
 const MOST_WRONG: usize = 256;
 
-/// Stands for credentials and what they were checked against.
+/// Identifies credentials and the stored password they were checked against.
 pub(super) type Tag = [u8; 32];
 
 thread_local! {
-    /// That of a worker: all paths share it.
+    /// The cache of a worker, shared by all paths.
     static MEMO: RefCell<Option<Memo>> = const { RefCell::new(None) };
 }
 
-/// Whether a password is right, if that was found out a short time ago; and the tag by which [`note`] notes it.
+/// Returns whether a password is right, if a recent check is cached, and the tag to pass to [`note`]. The tag is
 /// `None` without a random key: then every password is checked.
 pub(super) fn recall(
     user: &[u8],
@@ -50,7 +50,7 @@ pub(super) fn recall(
     })
 }
 
-/// Notes the result of a check.
+/// Caches the result of a check.
 pub(super) fn note(tag: Option<Tag>, right: bool, now: Instant) {
     MEMO.with_borrow_mut(|memo| {
         if let (Some(memo), Some(tag)) = (memo, tag) {
@@ -73,7 +73,7 @@ impl Memo {
 
     fn tag(&self, user: &[u8], password: &[u8], stored: &Stored) -> Tag {
         let mut context = hmac::Context::with_key(&self.key);
-        // Neither a name nor what is stored has a colon.
+        // Neither a name nor a stored password contains a colon.
         for part in [user, b":", stored.text().as_bytes(), b":", password] {
             context.update(part);
         }
@@ -95,12 +95,12 @@ impl Memo {
     }
 }
 
-/// Tags that were used a short time ago, in two halves: the older one is dropped as a whole.
+/// Recently used tags, in two generations: the older one is dropped as a whole.
 struct Recent {
     most: usize,
     newer: HashSet<Tag>,
     older: HashSet<Tag>,
-    /// When the newer half began.
+    /// When the newer generation began.
     since: Instant,
 }
 
@@ -129,7 +129,7 @@ impl Recent {
         self.newer.insert(tag);
     }
 
-    /// Half of the time that a result holds at least, all of it at most.
+    /// Tags expire after between half and all of [`HOLDS`].
     fn expire(&mut self, now: Instant) {
         let age = now.saturating_duration_since(self.since);
         if age >= HOLDS / 2 {

@@ -26,13 +26,13 @@ use htpasswd::Users;
 use std::path::Path;
 use std::sync::Arc;
 
-/// What holds at one place of the configuration; `None`: no password is asked for.
+/// Settings at one level of the configuration; `None`: no password is required.
 #[derive(Clone, Debug, Default)]
 pub struct Settings(Option<Arc<Basic>>);
 
 impl FeatureSetting for Settings {}
 
-/// Who may enter.
+/// The users who have access.
 #[derive(Debug)]
 struct Basic {
     /// The value of `www-authenticate`.
@@ -84,7 +84,7 @@ pub const ATTRIBUTES: &[Attribute<Written>] = &[
     },
 ];
 
-/// What is written in the mapping.
+/// The mapping as written.
 #[derive(Default)]
 pub struct Written {
     realm: Option<String>,
@@ -133,7 +133,7 @@ fn challenge(realm: &str) -> Vec<u8> {
     format!("Basic realm=\"{realm}\", charset=\"UTF-8\"").into_bytes()
 }
 
-/// The files of all users: the server's user has to read them again.
+/// The password files of all users, which the server's user must be able to read again.
 pub fn files(settings: &config::Settings) -> impl Iterator<Item = &Path> {
     settings.places().filter_map(|inherited| Some(inherited.get::<Settings>().0.as_ref()?.users.path()))
 }

@@ -1,4 +1,4 @@
-//! A stored password, in one of the ways in which `htpasswd` and its relatives store them.
+//! A stored password, in one of the formats of `htpasswd` and similar programs.
 
 use super::{apr1, credentials};
 use argon2::Argon2;
@@ -9,14 +9,14 @@ use aws_lc_rs::digest::{Context, SHA1_FOR_LEGACY_USE_ONLY};
 use sha_crypt::ShaCrypt;
 use std::fmt;
 
-/// What is stored of a password.
+/// A stored password.
 #[derive(PartialEq, Eq)]
 pub(super) struct Stored {
     kind: Kind,
     text: Box<str>,
 }
 
-/// How.
+/// Its format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     /// `$2y$`, `$2b$`, `$2a$`
@@ -32,10 +32,10 @@ enum Kind {
 }
 
 impl Stored {
-    /// What `text` stands for.
+    /// Parses a stored password.
     ///
     /// # Errors
-    /// How the password is stored, in words, if that is of no use.
+    /// Describes the format of the password, if it cannot be used.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let kind = kind(text)?;
         let stored = Self { kind, text: text.into() };
@@ -52,17 +52,17 @@ impl Stored {
         Err(format!("as {name}, but is incomplete or damaged"))
     }
 
-    /// As it stands in the file.
+    /// As written in the file.
     pub(super) fn text(&self) -> &str {
         &self.text
     }
 
-    /// Why passwords should not be stored like this, in words.
+    /// Describes why passwords should not be stored like this.
     pub(super) fn weakness(&self) -> Option<&'static str> {
         (self.kind == Kind::Sha1).then_some("with SHA-1, which is fast to guess")
     }
 
-    /// Whether this is the password. Takes up to a second of a processor's time; results are compared in constant time.
+    /// Verifies a password. Takes up to a second of CPU time; results are compared in constant time.
     pub(super) fn verify(&self, password: &[u8]) -> bool {
         match self.kind {
             Kind::Bcrypt => bcrypt::verify(password, &self.text).unwrap_or(false),
@@ -82,7 +82,7 @@ impl Stored {
         }
     }
 
-    /// Whether all parts are there.
+    /// Whether no part is missing.
     fn is_whole(&self) -> bool {
         let text = &*self.text;
         match self.kind {
@@ -110,7 +110,7 @@ impl Stored {
     }
 }
 
-/// Nothing of it belongs into a log.
+/// Hides the password from logs.
 impl fmt::Debug for Stored {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Stored").field(&self.kind).finish()
@@ -135,7 +135,7 @@ fn kind(text: &str) -> Result<Kind, String> {
     if text.starts_with("{SSHA}") {
         return Ok(Kind::Sha1);
     }
-    // crypt(3): two digits of salt and eleven of the result.
+    // crypt(3): two digits of salt, eleven of the hash.
     if text.len() == 13 && is_crypt(text) {
         return Err("with DES, which is not supported".to_owned());
     }
@@ -151,7 +151,7 @@ fn is_crypt(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"./".contains(&byte))
 }
 
-/// Magic, salt and digits of `$apr1$salt$digits`. Of the salt, eight bytes count.
+/// Magic, salt and digits of `$apr1$salt$digits`. Only the first eight bytes of the salt count.
 fn md5_parts(text: &str) -> Option<(&str, &str, &str)> {
     let end = text[1..].find('$')? + 2;
     let (salt, digits) = text[end..].split_once('$')?;
@@ -177,7 +177,7 @@ fn sha1_parts(text: &str) -> Option<(Vec<u8>, Vec<u8>)> {
 mod tests {
     use super::*;
 
-    /// Passwords, as programs have stored them.
+    /// Passwords as stored by various programs.
     const STORED: [(&str, &str); 11] = [
         // htpasswd of Apache 2.4: -B, -2, -5, -m, -s
         ("secret", "$2y$04$KWit./ToewSlFOOeYEFpVeuoQGn1enVxQAJkX0ACg.JvEPrqGAS7y"),
@@ -197,7 +197,7 @@ mod tests {
             "Hello world!",
             "$6$saltstring$svn8UoSVapNtMuq1ukKS4tPQd8iKwSMHWjl/O817G3uBnIFNjnQJuesI68u4OTLiBFdcbYEdFCoEOfaS35inz1",
         ),
-        // The tests of argon2's authors
+        // Test vectors of the Argon2 authors
         ("password", "$argon2id$v=19$m=256,t=2,p=1$c29tZXNhbHQ$nf65EOgLrQMR/uIPnA4rEsF5h7TKyQwu9U1bMCHGi/4"),
         // slappasswd -h '{SSHA}'
         ("testing123", "{SSHA}0c0blFTXXNuAMHECS4uxrj3ZieMoWImr"),
@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn what_is_damaged_is_not_taken() {
-        // Of SSHA, the salt may have any length.
+        // The salt of SSHA may have any length.
         for (_, text) in STORED.into_iter().filter(|(_, text)| !text.starts_with("{SSHA}")) {
             for damaged in [&text[..text.len() - 2], &format!("{text}xx")] {
                 let how = Stored::parse(damaged).expect_err(damaged);

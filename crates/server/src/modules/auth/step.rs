@@ -1,4 +1,4 @@
-//! The step of the access phase: who is it, and is that the password?
+//! The step of the access phase that authenticates the user.
 
 use super::credentials::Credentials;
 use super::htpasswd::shown;
@@ -15,7 +15,7 @@ use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// The step for these settings; `None` if they ask for nothing.
+/// The step for these settings; `None` if they require no password.
 pub(super) fn build(settings: &Settings, worker: &WorkerContext) -> Option<Box<dyn Step>> {
     let basic = Arc::clone(settings.0.as_ref()?);
     Some(Box::new(BasicStep(Rc::new(Door { basic, clock: Rc::clone(&worker.clock) }))))
@@ -23,7 +23,7 @@ pub(super) fn build(settings: &Settings, worker: &WorkerContext) -> Option<Box<d
 
 struct BasicStep(Rc<Door>);
 
-/// What checks passwords.
+/// Verifies passwords.
 struct Door {
     basic: Arc<Basic>,
     clock: Rc<Clock>,
@@ -31,7 +31,7 @@ struct Door {
 
 impl Step for BasicStep {
     fn check(&self, request: &mut PhaseRequest<'_>) -> Verdict {
-        // RFC 9110 §11.7: a proxy has fields of its own.
+        // RFC 9110 §11.7: proxy authentication uses its own fields.
         let field: &[u8] = if request.is_for_proxy() { b"proxy-authorization" } else { b"authorization" };
         let Some(credentials) = Credentials::of(request.head, field) else {
             return self.0.refuse(request, String::new());
@@ -44,7 +44,7 @@ impl Step for BasicStep {
 }
 
 impl BasicStep {
-    /// Judges when the file has been compared with the disk.
+    /// Decides once the file has been compared with the disk.
     #[cold]
     fn wait(&self, credentials: Credentials) -> Verdict {
         let door = Rc::clone(&self.0);
@@ -56,7 +56,7 @@ impl BasicStep {
 }
 
 impl Door {
-    /// Lets the user in, or not, if that was found out a short time ago; otherwise has the password checked.
+    /// Admits or refuses the user, if a recent check is cached; otherwise has the password checked.
     fn judge(self: &Rc<Self>, request: &mut PhaseRequest<'_>, credentials: Credentials) -> Verdict {
         let users = self.basic.users.load();
         let user = credentials.user();
@@ -76,7 +76,7 @@ impl Door {
             let checked = checked.await;
             Box::new(move |request: &mut PhaseRequest<'_>| match checked {
                 Ok(right) => {
-                    // The password of another user is none of this one's, should it even be the same.
+                    // The decoy of an unknown user never authenticates, even if the password happens to match.
                     let right = right && is_known;
                     memo::note(tag, right, door.clock.now());
                     door.conclude(request, &credentials, right, is_known)
@@ -112,7 +112,7 @@ impl Door {
         )
     }
 
-    /// Asks for credentials (RFC 9110 §11.6.1, §11.7.1). A request without any is how it begins, and nothing for logs.
+    /// Requests credentials (RFC 9110 §11.6.1, §11.7.1). A first request without credentials is not logged.
     fn refuse(&self, request: &PhaseRequest<'_>, reason: String) -> Verdict {
         let (status, field) = match request.is_for_proxy() {
             true => (Status::PROXY_AUTHENTICATION_REQUIRED, &b"proxy-authenticate"[..]),

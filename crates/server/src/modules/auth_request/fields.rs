@@ -1,31 +1,30 @@
-//! Fields on their way: from the client's request to the subrequest, and from its response to the request that goes on.
+//! Copies fields: from the client's request to the subrequest, and from its response to the original request.
 
 use crate::internal_target;
 use hayami_http::{FieldSection, Known, RequestHead, ResponseHead};
 
-/// Elements of the Connection fields of a request that are looked at: each is compared with every field.
+/// Most elements of a request's Connection fields: each is compared with every field.
 const MOST_OPTIONS: usize = 64;
 
-/// What this server adds to `cdn-loop` (RFC 8586).
+/// This server's token in `cdn-loop` (RFC 8586).
 const OWN_TOKEN: &[u8] = b"hayami";
 
-/// How often a request may be asked about on behalf of a request that is asked about itself. More than a chain of servers
-/// needs.
+/// Limit of nested subrequests, each sent to authorize another one. More than a chain of servers needs.
 pub(super) const MAX_LOOPS: usize = 8;
 
-/// Fields that tell the server that is asked what this is about. What the client says there is not believed.
+/// Fields that describe the original request to the authorization server. The client's are removed.
 const TOLD: [&[u8]; 5] =
     [b"x-original-method", b"x-original-uri", b"x-forwarded-method", b"x-forwarded-uri", b"x-forwarded-host"];
 
-/// The Connection fields of a request have more elements than are looked at.
+/// The Connection fields of a request have too many elements.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct TooManyOptions;
 
-/// The head of the subrequest for `target`, on behalf of `original`; `asked` is path and query that the client asked for,
-/// if they are others by now.
+/// The head of the subrequest for `target`, on behalf of `original`; `asked` is the path and query that the client
+/// requested, if they have been rewritten.
 ///
 /// # Errors
-/// The client names too many fields of its connection.
+/// The client's Connection fields have too many elements.
 pub(super) fn subrequest(
     original: &RequestHead,
     asked: Option<&[u8]>,
@@ -63,7 +62,7 @@ fn tell(original: &RequestHead, asked: Option<&[u8]>, to: &mut FieldSection) {
     to.append(b"cdn-loop", OWN_TOKEN);
 }
 
-/// How often this request was asked about on behalf of others.
+/// How many nested subrequests this request is part of.
 pub(super) fn loops(fields: &FieldSection) -> usize {
     let lines = fields.iter().filter(|(name, _)| name.eq_ignore_ascii_case(b"cdn-loop"));
     let elements = lines.flat_map(|(_, value)| value.split(|byte| *byte == b','));
@@ -71,8 +70,8 @@ pub(super) fn loops(fields: &FieldSection) -> usize {
     tokens.filter(|token| token.trim_ascii().eq_ignore_ascii_case(OWN_TOKEN)).count()
 }
 
-/// Removes fields of these names, however applications may spell them: WSGI, Rack and PHP make the same variable of `x_user`,
-/// `x.user` and `x-user`.
+/// Removes the fields of these names in any spelling that applications confuse: WSGI, Rack and PHP map `x_user`,
+/// `x.user` and `x-user` to the same variable.
 pub(super) fn remove(fields: &mut FieldSection, names: &[Vec<u8>]) {
     let is_named = |name: &[u8]| names.iter().any(|own| is_same_variable(own, name));
     if fields.iter().any(|(name, _)| is_named(name)) {
@@ -80,8 +79,8 @@ pub(super) fn remove(fields: &mut FieldSection, names: &[Vec<u8>]) {
     }
 }
 
-/// Copies the fields of these names, and sees to it that they reach an upstream: the client may not call them fields of its
-/// connection (RFC 9110 §7.6.1).
+/// Copies the fields of these names, and ensures that they reach an upstream: the client must not name them in
+/// Connection (RFC 9110 §7.6.1).
 pub(super) fn copy(from: &ResponseHead, to: &mut FieldSection, names: &[Vec<u8>]) {
     let is_named = |option: &[u8]| names.iter().any(|own| own.eq_ignore_ascii_case(option));
     if options(to).any(is_named) {
@@ -96,7 +95,7 @@ pub(super) fn copy(from: &ResponseHead, to: &mut FieldSection, names: &[Vec<u8>]
     }
 }
 
-/// Whether a field is one of a message's content, framing or connection, so that it stays with its message.
+/// Whether a field is about a message's content, framing or connection, and must not be copied to another message.
 pub(super) fn is_of_message(name: &[u8]) -> bool {
     const NAMES: [&[u8]; 12] = [
         b":protocol",

@@ -1,8 +1,8 @@
-//! `auth.request`: another path of this server, or another server, decides by a subrequest whether a client may have what
-//! is there, as nginx's `auth_request` and Caddy's `forward_auth`.
+//! `auth.request`: another path of this server, or another server, authorizes requests by a subrequest, as nginx's
+//! `auth_request` and Caddy's `forward_auth`.
 //!
 //! ```text
-//! request ─ fields ─▶ subrequest ─ step ─┬─ 2xx: the listed fields are copied, the request goes on
+//! request ─ fields ─▶ subrequest ─ step ─┬─ 2xx: the listed fields are copied, the request is admitted
 //!                                        ├─ 401, 403, redirect: the client gets this response
 //!                                        └─ anything else: 500
 //! ```
@@ -24,7 +24,7 @@ use hayami_http::normalize;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What holds at one place of the configuration; `None`: no request is made.
+/// Settings at one level of the configuration; `None`: no subrequest is sent.
 #[derive(Clone, Debug, Default)]
 pub struct Settings(Option<Arc<AuthRequest>>);
 
@@ -40,18 +40,18 @@ pub const FEATURE: Feature = Feature {
     ..Feature::new(&[group("Authorization by a subrequest", DIRECTIVES)])
 };
 
-/// Its guard, which comes before all other steps of the access phase.
+/// Its guard, which precedes all other steps of the access phase.
 pub const GUARD: Feature =
     Feature { access: Some(|route| build_guard(route.inherited.get()).map(Ok)), ..Feature::new(&[]) };
 
-/// What is asked, and what is done with the response.
+/// The subrequest, and how its response is used.
 #[derive(Debug)]
 struct AuthRequest {
-    /// As it is written, for the log.
+    /// As written, for the log.
     url: String,
     /// Path and query.
     target: Vec<u8>,
-    /// The server that is asked; `None`: this one.
+    /// The authorization server; `None`: this one.
     upstreams: Option<Reference>,
     /// Names of fields in lower case.
     copy: Box<[Vec<u8>]>,
@@ -110,7 +110,7 @@ pub const ATTRIBUTES: &[Attribute<Written>] = &[
     },
 ];
 
-/// What is written in the mapping.
+/// The mapping as written.
 #[derive(Default)]
 pub struct Written {
     url: Option<Node>,
@@ -172,7 +172,7 @@ fn destination(scope: &mut Scope<'_>, node: &Node) -> Result<(Vec<u8>, Option<Re
     let path = path.filter(|path| !path.is_empty()).map_or("/", String::as_str);
     let query = query.map(|query| format!("?{query}")).unwrap_or_default();
     let target = format!("{path}{query}").into_bytes();
-    // The target is whole: nothing of the upstream's URL stands before it.
+    // The target is complete: the path of the upstream's URL is not prepended.
     Ok((target, Some(Reference { path: Some(String::new()), ..reference })))
 }
 
@@ -188,7 +188,7 @@ fn copy(node: &Node) -> Result<Vec<Vec<u8>>, ConfigError> {
 }
 
 impl Settings {
-    /// The upstreams that are asked, if it is not this server itself.
+    /// The upstreams of the authorization server, unless it is this server.
     fn upstreams(&self) -> Option<&Reference> {
         self.0.as_ref()?.upstreams.as_ref()
     }

@@ -1,4 +1,4 @@
-//! The steps of the access phase: what a client claims is removed, then the server that knows is asked.
+//! The steps of the access phase: forged fields are removed, then the authorization server is consulted.
 
 use super::{AuthRequest, Settings, fields};
 use crate::config::settings::HandlerSettings;
@@ -12,8 +12,8 @@ use hayami_http::{Known, Response, Status};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// The step that removes what clients send in place of fields that are copied; `None` if none are. It comes before all
-/// others: with `satisfy: any` another step may admit the request.
+/// The step that removes client fields with the names of copied ones; `None` if none are copied. It precedes all other
+/// steps: with `satisfy: any` another step may admit the request.
 pub(super) fn build_guard(settings: &Settings) -> Option<Box<dyn Step>> {
     let own = settings.0.as_ref().filter(|own| !own.copy.is_empty())?;
     Some(Box::new(Guard(Arc::clone(own))))
@@ -25,7 +25,7 @@ pub(super) fn build_guard(settings: &Settings) -> Option<Box<dyn Step>> {
 /// One line for the user: there is no handler for the upstream that the settings name.
 pub(super) fn build(settings: &Settings, route: &RouteContext<'_>) -> Result<Option<Box<dyn Step>>, String> {
     let Some(settings) = settings.0.as_ref().map(Arc::clone) else { return Ok(None) };
-    // Location fields stay as the upstream sends them: they are for the client, and of no path.
+    // Without a path, Location fields remain as the upstream sends them: they are for the client, and not below a path.
     let route = RouteContext { path: None, ..*route };
     let forward = |upstreams: &Reference| route.handler(&HandlerSettings::new(upstreams.clone()));
     let handler = settings.upstreams.as_ref().map(forward).transpose()?.map(Rc::from);
@@ -81,7 +81,7 @@ impl Authorizer {
                 fields::copy(&response.head, request.head.fields_mut(), &self.settings.copy);
                 Verdict::Admit
             }
-            // RFC 8470 §5.2: what was sent early is to be sent again.
+            // RFC 8470 §5.2: the client must repeat the request sent as early data.
             (401 | 407 | 425, _) => refuse(response, String::new()),
             (301 | 302 | 303 | 307 | 308, _) if response.head.get(Known::Location).is_some() => {
                 refuse(response, String::new())
@@ -92,7 +92,7 @@ impl Authorizer {
         }
     }
 
-    /// The client gets 500: whether it may have what is there is not known.
+    /// Responds with 500: the authorization is unknown.
     #[cold]
     fn fail(&self, reason: &str) -> Verdict {
         let response = plain(Status::INTERNAL_SERVER_ERROR, "");

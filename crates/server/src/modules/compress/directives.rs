@@ -39,11 +39,11 @@ pub const DIRECTIVES: &[Directive] = &[
     },
 ];
 
-/// A coding as it is configured.
+/// A coding that can be configured.
 struct Kind {
     name: &'static str,
     coding: Coding,
-    /// The range of its qualities, and the default.
+    /// Lowest, highest and default quality.
     qualities: (u64, u64, u8),
 }
 
@@ -55,7 +55,7 @@ static KINDS: [Kind; 3] = [
 ];
 
 impl Kind {
-    /// The one that a node names.
+    /// The coding named by a node.
     fn named(node: &Node) -> Result<&'static Self, ConfigError> {
         node.one_of(&KINDS.each_ref().map(|kind| kind.name)).map(|index| &KINDS[index])
     }
@@ -127,7 +127,7 @@ fn scalar(node: &Node) -> Result<Vec<Target>, ConfigError> {
     Ok(if node.on_off()? { KINDS.iter().map(Kind::usual).collect() } else { Vec::new() })
 }
 
-/// Of two qualities for one coding, one would never be used.
+/// If one coding has two qualities, one of them would never be used.
 fn check_repeated<'n>(names: impl Iterator<Item = &'n Node>) -> Result<(), ConfigError> {
     let mut seen: Vec<(&str, &Node)> = Vec::new();
     for node in names {

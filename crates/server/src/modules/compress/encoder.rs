@@ -1,7 +1,7 @@
-//! One encoder for all codings: input in, encoded bytes out, all of it in memory.
+//! One encoder for all codings: input in, encoded bytes out, all in memory.
 //!
-//! What an encoder keeps is bounded by its window: 32 KiB for gzip, 512 KiB for br and zstd, and by the tables that go
-//! with it. RFC 9659 has clients of zstd accept windows of up to 8 MiB.
+//! The memory of an encoder is limited by its window: 32 KiB for gzip, 512 KiB for br and zstd, and by the tables that
+//! go with it. RFC 9659 requires clients of zstd to accept windows of up to 8 MiB.
 
 use super::pool::Pool;
 use super::settings::Target;
@@ -13,35 +13,35 @@ use std::cell::RefCell;
 use std::io::{self, Write};
 use zstd::stream::raw::{CParameter, Encoder as ZstdEncoder, InBuffer, Operation, OutBuffer};
 
-/// The window of br and zstd: 512 KiB, as large as most pages. A larger one costs each response more memory.
+/// The window of br and zstd: 512 KiB, as large as most pages. A larger one would cost each response more memory.
 const WINDOW_BITS: u32 = 19;
 
-/// The window of gzip, as large as it may be: such an encoder can be used again for any content.
+/// The window of gzip, the largest possible: such an encoder can be reused for any content.
 const GZIP_WINDOW_BITS: u8 = 15;
 
-/// Room that an encoder finds at least.
+/// Minimum output space for an encoder.
 const ROOM: usize = 16 * 1024;
 
 thread_local! {
-    /// Reset encoders.
+    /// Reset encoders, for reuse.
     static AGAIN: RefCell<Pool<Kind>> = const { RefCell::new(Pool::new()) };
 }
 
-/// What follows some input.
+/// What follows a piece of input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Then {
-    /// More of it: the encoder may keep what it has.
+    /// More input: the encoder may buffer.
     More,
     /// A pause: the client gets everything so far.
     Pause,
-    /// Nothing.
+    /// The end.
     End,
 }
 
-/// The encoder of one response. Dropped, it goes back to those that the thread uses again.
+/// The encoder of one response. When dropped, it is returned to the thread's pool.
 pub(super) struct Encoder {
     target: Target,
-    /// `None` behind the end of br.
+    /// `None` after the end of br.
     kind: Option<Kind>,
     ended: bool,
 }
@@ -54,10 +54,10 @@ pub(super) enum Kind {
 }
 
 impl Encoder {
-    /// An encoder for content of that length, if it is known.
+    /// Creates an encoder for content of that length, if it is known.
     ///
     /// # Errors
-    /// There is no memory.
+    /// Out of memory.
     pub(super) fn new(target: Target, length: Option<u64>) -> io::Result<Self> {
         let kind = match AGAIN.with_borrow_mut(|pool| pool.take(target)) {
             Some(kind) => kind.prepared(length)?,
@@ -66,10 +66,10 @@ impl Encoder {
         Ok(Self { target, kind: Some(kind), ended: false })
     }
 
-    /// Appends what becomes of `input` to `out`. Behind the end nothing may follow.
+    /// Appends the encoded `input` to `out`. Nothing may follow the end.
     ///
     /// # Errors
-    /// There is no memory, or content is longer or shorter than was announced.
+    /// Out of memory, or the content is longer or shorter than announced.
     pub(super) fn encode(&mut self, input: &[u8], then: Then, out: &mut Vec<u8>) -> io::Result<()> {
         match &mut self.kind {
             Some(Kind::Gzip(encoder)) => gzip(encoder, input, then, out)?,
@@ -102,7 +102,7 @@ impl Drop for Encoder {
     fn drop(&mut self) {
         let Some(mut kind) = self.kind.take() else { return };
         if kind.can_begin_again(self.ended) && kind.reset().is_ok() {
-            // The thread may be ending.
+            // The thread may be exiting.
             let _ = AGAIN.try_with(|pool| pool.borrow_mut().give(self.target, kind));
         }
     }
@@ -136,17 +136,17 @@ impl Kind {
         }
     }
 
-    /// Whether it can be used for other content, having encoded the end of this or not.
+    /// Whether it can be reused for other content; `ended`: the end of this content has been encoded.
     fn can_begin_again(&self, ended: bool) -> bool {
         match self {
-            // Within a block, zlib-rs at quality 1 would go on with that block, behind the head of the next content.
+            // Within a block, zlib-rs at quality 1 would continue that block, after the header of the next content.
             Self::Gzip(_) => ended,
             Self::Zstd(_) => true,
             Self::Brotli(_) => false,
         }
     }
 
-    /// Forgets the content so far.
+    /// Discards the content so far.
     fn reset(&mut self) -> io::Result<()> {
         match self {
             Self::Gzip(encoder) => encoder.reset(),
@@ -156,7 +156,7 @@ impl Kind {
         Ok(())
     }
 
-    /// A new or reset encoder, for content of that length.
+    /// Prepares a new or reset encoder for content of that length.
     fn prepared(mut self, length: Option<u64>) -> io::Result<Self> {
         if let Self::Zstd(encoder) = &mut self {
             encoder.set_parameter(CParameter::WindowLog(window_bits(length, 10)))?;
@@ -166,24 +166,24 @@ impl Kind {
     }
 }
 
-/// All of `bytes`, encoded.
+/// Encodes all of `bytes`.
 ///
 /// # Errors
-/// There is no memory.
+/// Out of memory.
 pub(super) fn encode_whole(target: Target, bytes: &[u8]) -> io::Result<Vec<u8>> {
     let mut out = Vec::new();
     Encoder::new(target, Some(bytes.len() as u64))?.encode(bytes, Then::End, &mut out)?;
     Ok(out)
 }
 
-/// The smallest window of br or zstd that content of this length fits in, at least that of so many bits.
+/// The smallest window of br or zstd, in bits, that content of this length fits into; at least `least`.
 fn window_bits(length: Option<u64>, least: u32) -> u32 {
     let bits = |length: u64| u64::BITS - length.saturating_sub(1).leading_zeros();
     length.map_or(WINDOW_BITS, |length| bits(length).clamp(least, WINDOW_BITS))
 }
 
-/// The sizes of zstd's tables at high qualities, as it chooses them for content of this window. It would for content of
-/// known length; with others, it would have tables for windows of up to 128 MiB, of 640 MB at quality 22.
+/// The sizes of zstd's tables at high qualities, as zstd chooses them for content of this window and known length. For
+/// unknown lengths, it would use tables for windows of up to 128 MiB, of 640 MB at quality 22.
 fn tables(quality: u8) -> [Option<CParameter>; 2] {
     let chain = match quality {
         ..9 => return [None; 2],
@@ -204,11 +204,11 @@ fn gzip(encoder: &mut Compress, mut input: &[u8], then: Then, out: &mut Vec<u8>)
         out.reserve(ROOM);
         let before = encoder.total_in();
         let status = encoder.compress_vec(input, out, flush).map_err(io::Error::other)?;
-        // No more than the input's length.
+        // At most the input's length.
         input = &input[(encoder.total_in() - before) as usize..];
         let over = match then {
             Then::End => status == Status::StreamEnd,
-            // With room left, nothing that has to be written is kept.
+            // If there is space left, all pending output has been written.
             Then::More | Then::Pause => input.is_empty() && out.len() < out.capacity(),
         };
         if over {
@@ -234,7 +234,7 @@ fn zstd(encoder: &mut ZstdEncoder<'static>, input: &[u8], then: Then, out: &mut 
     }
 }
 
-/// Room behind what is in `out`.
+/// Space after the content of `out`.
 fn space(out: &mut Vec<u8>) -> OutBuffer<'_, Vec<u8>> {
     out.reserve(ROOM);
     let end = out.len();
@@ -246,7 +246,7 @@ pub(super) mod tests {
     use super::*;
     use std::io::Read;
 
-    /// What a client makes of encoded content. Panics if it is malformed or cut off.
+    /// The content as a client decodes it. Panics if it is malformed or truncated.
     pub(in super::super) fn decoded(coding: Coding, bytes: &[u8]) -> Vec<u8> {
         let mut out = Vec::new();
         match coding {
@@ -259,7 +259,7 @@ pub(super) mod tests {
             Coding::Brotli => _ = brotli::Decompressor::new(bytes, 4096).read_to_end(&mut out).expect("br"),
             Coding::Zstd => {
                 let mut decoder = zstd::stream::read::Decoder::new(bytes).expect("zstd");
-                // RFC 9659: no client has to take more than 8 MiB.
+                // RFC 9659: clients need not accept more than 8 MiB.
                 decoder.window_log_max(23).expect("a limit");
                 decoder.read_to_end(&mut out).expect("zstd");
             }
@@ -267,7 +267,7 @@ pub(super) mod tests {
         out
     }
 
-    /// What a client can make of the content so far.
+    /// What a client can decode of the content so far.
     pub(in super::super) fn decoded_so_far(coding: Coding, bytes: &[u8]) -> Vec<u8> {
         let mut out = Vec::new();
         let mut piece = [0; 4096];
@@ -277,7 +277,7 @@ pub(super) mod tests {
             Coding::Brotli => Box::new(brotli::Decompressor::new(bytes, 1)),
             Coding::Zstd => Box::new(zstd::stream::read::Decoder::new(bytes).expect("zstd")),
         };
-        // The end of what has come so far is an error.
+        // At the end of what has been received so far, reading fails.
         while let Ok(count @ 1..) = decoder.read(&mut piece) {
             out.extend_from_slice(&piece[..count]);
         }

@@ -1,22 +1,22 @@
-//! What compression changes in a response's head, and what in it forbids compression.
+//! How compression changes a response's head, and which fields forbid compression.
 
 use hayami_http::etag::{Comparison, EntityTag, list_matches};
 use hayami_http::negotiate::Coding;
 use hayami_http::{FieldSection, Known, RequestHead, ResponseHead};
 
-/// What a response says about its own compression (`x-compress-hint`, as in h2o).
+/// The response's own instruction about compression (`x-compress-hint`, as in h2o).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Hint {
-    /// Its type decides.
+    /// The media type decides.
     Auto,
     /// It is compressible, whatever its type.
     On,
-    /// It is not compressed.
+    /// It must not be compressed.
     Off,
 }
 
 impl Hint {
-    /// Takes the field out of the head: it is meant for this server.
+    /// Removes the field from the head, since it is meant for this server.
     pub(super) fn take(head: &mut ResponseHead) -> Self {
         let hint = match head.get(Known::XCompressHint) {
             None => return Self::Auto,
@@ -29,7 +29,7 @@ impl Hint {
     }
 }
 
-/// The members of a list that may come in several lines (RFC 9110 §5.6.1).
+/// The elements of a list that may have several lines (RFC 9110 §5.6.1).
 fn members<'a>(lines: impl Iterator<Item = &'a [u8]>) -> impl Iterator<Item = &'a [u8]> {
     lines.flat_map(|line| line.split(|byte| *byte == b',')).map(<[u8]>::trim_ascii)
 }
@@ -38,14 +38,14 @@ fn lines(head: &ResponseHead, name: Known) -> impl Iterator<Item = &[u8]> {
     head.sections().flat_map(move |section| section.get_all(name))
 }
 
-/// Whether the server or the client wants the content unchanged (RFC 9111 §5.2.2.6 and §5.2.1.6).
+/// Whether the server or the client forbids changes to the content (RFC 9111 §5.2.2.6 and §5.2.1.6).
 pub(super) fn forbid_transformation(request: &RequestHead, response: &ResponseHead) -> bool {
     let is = |member: &[u8]| member.eq_ignore_ascii_case(b"no-transform");
     members(lines(response, Known::CacheControl)).any(is)
         || members(request.fields().get_all(Known::CacheControl)).any(is)
 }
 
-/// The value of a `vary` that also names `accept-encoding`; `None` if the one there is says so already.
+/// The value of a `vary` that includes `accept-encoding`; `None` if it already does.
 fn varied(head: &ResponseHead) -> Option<Vec<u8>> {
     let says = |member: &[u8]| member == b"*" || member.eq_ignore_ascii_case(b"accept-encoding");
     if members(lines(head, Known::Vary)).any(says) {
@@ -60,22 +60,22 @@ fn varied(head: &ResponseHead) -> Option<Vec<u8>> {
     Some(value)
 }
 
-/// Says that the response depends on Accept-Encoding (RFC 9110 §12.5.5).
+/// Adds Accept-Encoding to `vary` (RFC 9110 §12.5.5).
 pub(super) fn add_vary(head: &mut ResponseHead) {
     if let Some(value) = varied(head) {
         head.set(b"vary", &value);
     }
 }
 
-/// A strong tag as a weak one: encoded content is equivalent to the other, but not equal to it byte by byte, not even to
-/// what the next request for it gets (RFC 9110 §8.8.1). `None` if it is malformed.
+/// Makes a strong tag weak: encoded content is equivalent to the original, but not identical byte by byte, not even to
+/// the next encoding of it (RFC 9110 §8.8.1). `None` if it is malformed.
 fn weakened(tag: &[u8]) -> Option<Vec<u8>> {
     let EntityTag { weak, .. } = EntityTag::parse(tag)?;
     Some(if weak { tag.to_vec() } else { [b"W/", tag].concat() })
 }
 
-/// Fields that hold for other bytes than those that are sent: ranges of them, and digests. `repr-digest` and its older
-/// forms count the content coding as part of what they are the digest of (RFC 9530 §3).
+/// Fields that describe other bytes than those that are sent: ranges and digests. `repr-digest` and its predecessors
+/// include the content coding in the digest (RFC 9530 §3).
 const OF_OTHER_BYTES: [&[u8]; 5] =
     [b"accept-ranges", b"content-digest", b"repr-digest", b"digest", b"content-md5"];
 
@@ -83,7 +83,7 @@ fn is_of_other_bytes(name: &[u8]) -> bool {
     OF_OTHER_BYTES.iter().any(|own| name.eq_ignore_ascii_case(own))
 }
 
-/// Makes the head that of encoded content.
+/// Changes the head to that of encoded content.
 pub(super) fn set_encoded(head: &mut ResponseHead, coding: Coding) {
     let tag = head.get(Known::ETag).and_then(weakened);
     let fields = head.own_all();
@@ -94,14 +94,14 @@ pub(super) fn set_encoded(head: &mut ResponseHead, coding: Coding) {
     }
 }
 
-/// The trailer section of content that is encoded.
+/// Changes the trailer section to that of encoded content.
 pub(super) fn of_encoded(mut trailers: FieldSection) -> FieldSection {
     trailers.retain(|name, _| !is_of_other_bytes(name));
     trailers
 }
 
 /// Gives a 304 the tag that the client knows: if it got the content encoded, that is the weak form of the tag, and a
-/// strong one would not update what it has stored (RFC 9111 §4.3.4).
+/// strong one would not update its stored response (RFC 9111 §4.3.4).
 pub(super) fn match_tag_of_client(request: &RequestHead, head: &mut ResponseHead) {
     let Some(tag) = head.get(Known::ETag) else { return };
     let known = |comparison| {

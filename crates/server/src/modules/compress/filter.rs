@@ -1,4 +1,4 @@
-//! Which responses are compressed, and to what.
+//! Decides which responses are compressed, and with which coding.
 
 use super::encoder::encode_whole;
 use super::fields::{self, Hint};
@@ -12,7 +12,7 @@ use hayami_http::negotiate::{self, Accepted};
 use hayami_http::{Content, Known, Method, Response, ResponseHead, Status};
 use hayami_net::CpuTurn;
 
-/// Content in memory that is compressed at once, so that its length is known. It takes less time than a request may.
+/// Content in memory of up to this size is compressed at once, so that its length is known. That takes little time.
 const AT_ONCE: usize = 16 * 1024;
 
 /// Compresses responses.
@@ -32,8 +32,8 @@ impl Compression {
         head.get(Known::ContentType).is_some_and(|value| self.types.of_type(value))
     }
 
-    /// Whether the 200 response in whose place a 304 or 206 is sent would be compressible. A 304 has no type, and
-    /// several ranges have one of their own: then the path tells, and where it does not, the answer is yes.
+    /// Whether the 200 response that a 304 or 206 stands for would be compressible. A 304 has no type, and several
+    /// ranges have their own: then the path's extension decides, and if that is unknown, the result is true.
     fn stands_for_compressible(&self, request: &RequestInfo<'_>, head: &ResponseHead) -> bool {
         match head.get(Known::ContentType) {
             Some(value) if !value.starts_with(b"multipart/byteranges") => self.types.of_type(value),
@@ -41,7 +41,7 @@ impl Compression {
         }
     }
 
-    /// The slow way, for responses that may be compressible.
+    /// The slow path, for responses that may be compressible.
     #[inline(never)]
     fn consider(&self, request: &RequestInfo<'_>, response: &mut Response) {
         let stands_for_another = stands_for_another(response.head.status());
@@ -71,7 +71,7 @@ impl Compression {
         response.content.len().is_some_and(|len| len < self.settings.minimum_size.max(1))
     }
 
-    /// What the client wants most of what is configured, and memory for its encoder; `None`: the content as it is.
+    /// The coding that the client prefers, and memory for its encoder; `None`: the content is sent unchanged.
     fn target(&self, request: &RequestInfo<'_>, content: &Content) -> Option<(Target, Option<Reservation>)> {
         let accepted = negotiate::accepted(request.head.fields().get_all(Known::AcceptEncoding));
         let target = first_of(accepted, &self.settings.targets)?;
@@ -82,7 +82,7 @@ impl Compression {
         memory.or_else(|| self.cheaper_target(accepted, target))
     }
 
-    /// What takes less memory, since there is no more for that: the same coding at its usual quality or least, or another.
+    /// An alternative that needs less memory, since that is scarce: the same coding at quality 1, or another one.
     #[cold]
     fn cheaper_target(&self, accepted: Accepted, target: Target) -> Option<(Target, Option<Reservation>)> {
         let same = Target { quality: 1, ..target };
@@ -96,7 +96,7 @@ impl Compression {
     }
 }
 
-/// That of these targets which the client wants most.
+/// The target that the client prefers.
 fn first_of(accepted: Accepted, targets: &[Target]) -> Option<Target> {
     let coding = accepted.first_of(targets.iter().map(|target| target.coding));
     targets.iter().find(|target| target.coding == coding).copied()
@@ -125,19 +125,19 @@ impl Filter for Compression {
     }
 }
 
-/// Whether it is sent in place of a 200 response, and has to agree with it.
+/// Whether it stands for a 200 response, and must agree with it.
 #[inline]
 fn stands_for_another(status: Status) -> bool {
     status == Status::NOT_MODIFIED || status == Status::PARTIAL_CONTENT
 }
 
-/// Whether its coding was chosen elsewhere, or must not be chosen.
+/// Whether the content is encoded already, or must not be transformed.
 fn is_settled(request: &RequestInfo<'_>, response: &Response) -> bool {
     response.head.get(Known::ContentEncoding).is_some()
         || fields::forbid_transformation(request.head, &response.head)
 }
 
-/// Whether the response is a message with content, and no tunnel.
+/// Whether the response is a message with content rather than a tunnel.
 fn has_content(request: &RequestInfo<'_>, response: &Response) -> bool {
     let status = response.head.status();
     let tunnel = request.head.method() == Method::Connect || request.tunnel && status.code() < 300;
@@ -150,7 +150,7 @@ fn encode(target: Target, memory: Option<Reservation>, response: &mut Response) 
         Content::Shared(bytes) if bytes.len() <= AT_ONCE && !target.is_slow() && CpuTurn::is_free() => {
             match CpuTurn::run(|| encode_whole(target, bytes.as_slice())) {
                 Ok(encoded) => Content::from(encoded),
-                // There is no memory: it stays as it is.
+                // Out of memory: the content is sent unchanged.
                 Err(_) => {
                     response.content = Content::Shared(bytes);
                     return;
@@ -184,7 +184,7 @@ mod tests {
 
     const ALL: [(Coding, u8); 3] = [(Coding::Brotli, 1), (Coding::Zstd, 3), (Coding::Gzip, 1)];
 
-    /// A request and a response, and what becomes of it.
+    /// A request and a response, to be filtered.
     struct Case {
         method: &'static str,
         path: &'static str,
@@ -281,7 +281,7 @@ mod tests {
             ("99 bytes", Case { content: Content::from(text(99)), ..Case::default() }, UNTOUCHED),
             ("100 bytes", Case { content: Content::from(text(100)), ..Case::default() }, ENCODED),
             ("no content", Case { content: Content::Empty, ..Case::default() }, UNTOUCHED),
-            // What the client accepts.
+            // The accepted codings.
             ("nothing said", asking(&[]), VARIED),
             ("identity", asking(&[("accept-encoding", "identity")]), VARIED),
             ("another", asking(&[("accept-encoding", "deflate")]), VARIED),
@@ -289,7 +289,7 @@ mod tests {
             ("nothing at all", asking(&[("accept-encoding", "*;q=0")]), VARIED),
             ("anything", asking(&[("accept-encoding", "*")]), ENCODED),
             ("preference", asking(&[("accept-encoding", "gzip;q=0.9, br, zstd;q=0.5")]), ENCODED),
-            // Who else decides.
+            // Other reasons.
             ("encoded", with(&[("content-encoding", "gzip")]), ["gzip", "", "\"a\""]),
             ("no-transform", with(&[("cache-control", "public, no-transform")]), UNTOUCHED),
             (
@@ -310,7 +310,7 @@ mod tests {
             // Other fields.
             ("vary", with(&[("vary", "origin")]), ["br", "origin, accept-encoding", "W/\"a\""]),
             ("vary twice", with(&[("vary", "Accept-Encoding")]), ["br", "Accept-Encoding", "W/\"a\""]),
-            // Parts and what is not modified.
+            // 206 and 304.
             ("a range", Case { status: 206, ..Case::default() }, VARIED),
             ("several ranges", Case { status: 206, ..typed("multipart/byteranges; boundary=x") }, VARIED),
             (
@@ -341,7 +341,7 @@ mod tests {
                 },
                 ["gzip", "", "\"a\""],
             ),
-            // Messages without content, and what is no message.
+            // Messages without content, and tunnels.
             ("204", Case { status: 204, ..Case::default() }, UNTOUCHED),
             ("101", Case { status: 101, tunnel: true, ..Case::default() }, UNTOUCHED),
             ("CONNECT", Case { method: "CONNECT", tunnel: true, ..Case::default() }, UNTOUCHED),

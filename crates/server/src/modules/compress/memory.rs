@@ -1,8 +1,8 @@
-//! How much memory the encoders of a worker may take.
+//! Limits the memory of a worker's encoders.
 //!
-//! An encoder of a response whose client reads slowly waits for it, and clients may be many. All encoders of the process
-//! together take at most one part in [`PART`] of the memory that the process may use; workers that compress share it evenly. A
-//! response reserves what its encoder will take when its head is decided on, since the coding stands in the head.
+//! The encoder of a response waits if its client reads slowly, and there may be many such clients. All encoders of the
+//! process together take at most one part in [`PART`] of the memory available to it; workers that compress share it
+//! evenly. Memory is reserved when a response's head is decided on, since the head names the coding.
 
 use super::settings::Target;
 use hayami_http::negotiate::Coding;
@@ -11,13 +11,13 @@ use std::fs;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// One of so many parts of the memory is for encoders.
+/// The divisor of the memory that encoders may use.
 const PART: u64 = 64;
 
-/// For encoders there is at least this much: that of some thirty at the usual qualities.
+/// Encoders may always use this much: enough for about thirty at default qualities.
 const LEAST: u64 = 32 << 20;
 
-/// What a small encoder takes at most.
+/// The most that a small encoder takes.
 const SMALL: u64 = 384 << 10;
 
 /// Workers that have compressed something.
@@ -38,7 +38,7 @@ impl Drop for Used {
     }
 }
 
-/// Memory of a worker that one encoder may take; given back when it is dropped. It stays in its thread.
+/// Memory reserved for one encoder of a worker; released when dropped. It stays on its thread.
 #[derive(Debug)]
 pub(super) struct Reservation {
     bytes: u64,
@@ -46,17 +46,17 @@ pub(super) struct Reservation {
 }
 
 impl Reservation {
-    /// Memory for an encoder; `None` if the others of this worker have taken so much that there is no more.
+    /// Reserves memory for an encoder; `None` if the other encoders of this worker have used it up.
     pub(super) fn new(target: Target) -> Option<Self> {
         Self::within(target, total() / workers())
     }
 
     fn within(target: Target, most: u64) -> Option<Self> {
         let bytes = encoder_bytes(target);
-        // The last quarter is for those that take the least.
+        // The last quarter is reserved for small encoders.
         let most = if bytes <= SMALL { most } else { most / 4 * 3 };
         let (before, used) = (used(), used() + bytes);
-        // One there may be, whatever it takes.
+        // One encoder is always allowed, whatever it takes.
         (before == 0 || used <= most).then(|| {
             USED.with(|own| own.0.set(Some(used)));
             Self { bytes, _of_its_thread: std::marker::PhantomData }
@@ -66,7 +66,7 @@ impl Reservation {
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        // The thread may be ending.
+        // The thread may be exiting.
         let _ =
             USED.try_with(|Used(used)| used.set(used.get().map(|bytes| bytes.saturating_sub(self.bytes))));
     }
@@ -74,7 +74,7 @@ impl Drop for Reservation {
 
 fn used() -> u64 {
     USED.with(|own| own.0.get()).unwrap_or_else(|| {
-        // The first time: once for each worker, not for each request.
+        // On first use: once per worker, not per request.
         WORKERS.fetch_add(1, Ordering::Relaxed);
         0
     })
@@ -84,8 +84,7 @@ fn workers() -> u64 {
     WORKERS.load(Ordering::Relaxed).max(1)
 }
 
-/// Bytes that an encoder of content of any length takes. Measured, and rounded up by what it has encoded ahead of the
-/// client.
+/// Bytes that an encoder takes for content of any length. Measured, and rounded up to include its unsent output.
 pub(super) fn encoder_bytes(target: Target) -> u64 {
     let kib = match (target.coding, target.quality) {
         (Coding::Gzip | Coding::Identity, _) => 384,
@@ -114,8 +113,8 @@ fn total() -> u64 {
     *TOTAL.get_or_init(|| (memory() / PART).max(LEAST))
 }
 
-/// Bytes that the process may use: those of the machine, or of its control group if that has fewer. At least on Linux
-/// one of both is known.
+/// Bytes available to the process: the memory of the machine, or of its control group if that is less. On Linux at
+/// least one is known.
 fn memory() -> u64 {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let group = group(&read("/proc/self/cgroup")).map(|group| format!("/sys/fs/cgroup{group}/memory.max"));
@@ -129,7 +128,7 @@ fn group(text: &str) -> Option<&str> {
 }
 
 fn limit(text: &str) -> Option<u64> {
-    // `max`: none.
+    // `max`: no limit.
     text.trim().parse().ok()
 }
 

@@ -1,16 +1,16 @@
-//! `compress`: responses are compressed while they are sent, whatever they come from.
+//! `compress`: compresses responses while they are sent, whatever handler made them.
 //!
 //! ```text
 //! filter ── fields (vary, etag, digests)
 //!    └───── source: content ─▶ encoder (gzip, br, zstd) ─▶ connection
-//!            memory (how many), pool (used again)
+//!            memory (limits), pool (reuse)
 //! ```
 //!
-//! The filter decides by the response's head and the request's; a response that it leaves alone costs the look-up of its
-//! type. A file that is compressed is read by this process; one that is not stays a file. Compression has its place
-//! behind everything that changes fields, since it depends on them, and before `throttle`, which counts what is sent.
+//! The filter decides by the heads of response and request; for a response that is not compressed it costs only the
+//! lookup of its type. A compressed file is read by this process; any other stays a file. Compression runs after
+//! everything that changes fields, since it depends on them, and before `throttle`, which counts the bytes sent.
 //!
-//! Not here: files that were compressed beforehand (`file.send-compressed`).
+//! Not here: precompressed files (`file.send-compressed`).
 
 mod directives;
 mod encoder;
@@ -34,7 +34,7 @@ use crate::modules::file;
 pub const FEATURE: Feature =
     Feature { body_filter: Some(build), ..Feature::new(&[group("Compression", DIRECTIVES)]) };
 
-/// The filter of these settings, if they ask for one.
+/// The filter for these settings, if they enable any coding.
 fn build(route: &RouteContext<'_>) -> Option<Box<dyn Filter>> {
     let (settings, types) =
         (route.innermost().get::<Settings>(), &route.inherited.get::<file::Settings>().mime);

@@ -1,20 +1,20 @@
-//! Encoders and buffers that a thread uses again, so that a response costs no memory that has to be got, cleared and given
-//! back, and memory does not fragment.
+//! Encoders and buffers that a thread reuses, so that a response does not allocate, clear and free memory, which would
+//! also cause fragmentation.
 
 use super::settings::{PIECE, Target};
 use std::cell::RefCell;
 
-/// Encoders that a thread keeps: as many as it uses by turns with the usual settings, and about 2 MB.
+/// Encoders kept per thread: as many as it alternates between with typical settings; about 2 MB.
 const ENCODERS: usize = 4;
 
-/// Buffers that a thread keeps: input and output of the piece at hand, and some more.
+/// Buffers kept per thread: input and output of the current piece, and some more.
 const BUFFERS: usize = 4;
 
 thread_local! {
     static KEPT: RefCell<Vec<Vec<u8>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Encoders to be used again, the latest last.
+/// Encoders for reuse, the latest last.
 pub(super) struct Pool<T>(Vec<(Target, T)>);
 
 impl<T> Pool<T> {
@@ -28,8 +28,8 @@ impl<T> Pool<T> {
         Some(self.0.remove(at).1)
     }
 
-    /// Keeps an encoder; the oldest makes room. Those of qualities that take long are not kept: threads that come and go
-    /// use them.
+    /// Keeps an encoder; the oldest is dropped if there are too many. Encoders of slow qualities are not kept: they run
+    /// on short-lived threads.
     pub(super) fn give(&mut self, target: Target, encoder: T) {
         if target.is_slow() {
             return;

@@ -1,4 +1,4 @@
-//! What is configured: codings with their qualities, and how small a response may be.
+//! Settings: codings with their qualities, and the minimum size of responses.
 
 use crate::config::feature_settings::FeatureSetting;
 use hayami_http::negotiate::Coding;
@@ -6,9 +6,9 @@ use hayami_http::negotiate::Coding;
 /// The settings of this feature.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// `compress`, `gzip`: what responses may be compressed to, the server's preference first; empty: not at all.
+    /// `compress`, `gzip`: codings for responses in the server's order of preference; empty: no compression.
     pub targets: Vec<Target>,
-    /// `compress-minimum-size`, bytes. Content of unknown length is large enough.
+    /// `compress-minimum-size`, bytes. Content of unknown length counts as large enough.
     pub minimum_size: u64,
 }
 
@@ -20,7 +20,7 @@ impl Default for Settings {
     }
 }
 
-/// A coding and its quality: how much work is put into it, on the coding's own scale.
+/// A coding and its quality: the compression effort, on the coding's own scale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Target {
     /// The coding; never identity.
@@ -33,7 +33,7 @@ pub struct Target {
 pub(super) const PIECE: usize = 64 * 1024;
 
 impl Target {
-    /// Bytes that are encoded before other connections of the worker have their turns: about a millisecond of work.
+    /// Bytes encoded before other connections of the worker get their turns: about a millisecond of work.
     pub(super) fn piece(self) -> usize {
         let is_fast = match self.coding {
             Coding::Brotli => self.quality <= 1,
@@ -43,7 +43,7 @@ impl Target {
         if is_fast || self.is_slow() { PIECE } else { PIECE / 2 }
     }
 
-    /// Whether a piece would take so long that the worker's other connections noticed: at less than about 30 MB/s.
+    /// Whether a piece would noticeably delay the worker's other connections: at less than about 30 MB/s.
     pub(super) fn is_slow(self) -> bool {
         match self.coding {
             Coding::Brotli => self.quality >= 7,

@@ -1,17 +1,17 @@
-//! Responses for whose encoder there was no memory: counted, and reported now and then.
+//! Responses without memory for their encoder: counted, and reported from time to time.
 
 use crate::observe::{self, Severity, Subject};
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
-/// Time between two reports of one worker.
+/// Minimum time between two reports of one worker.
 const BETWEEN_REPORTS: Duration = Duration::from_secs(60);
 
 thread_local! {
     static COUNT: RefCell<Count> = const { RefCell::new(Count { cheaper: 0, uncompressed: 0, reported: None }) };
 }
 
-/// What was not reported yet.
+/// What has not been reported yet.
 #[derive(Debug)]
 struct Count {
     cheaper: u64,
@@ -20,7 +20,7 @@ struct Count {
 }
 
 impl Count {
-    /// Counts a response; returns what to report, if it is time to.
+    /// Counts a response; returns the report, if it is due.
     fn add(&mut self, compressed: bool, now: Instant) -> Option<String> {
         match compressed {
             true => self.cheaper += 1,
@@ -39,7 +39,7 @@ impl Count {
     }
 }
 
-/// Counts a response that is compressed with another coding, or not at all.
+/// Counts a response that is compressed with a cheaper target, or not at all.
 pub(super) fn count(compressed: bool) {
     if let Some(line) = COUNT.with_borrow_mut(|count| count.add(compressed, Instant::now())) {
         observe::report(Severity::Warn, Subject::Compression, line);

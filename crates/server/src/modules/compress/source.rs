@@ -16,38 +16,38 @@ use std::task::{Context, Poll};
 
 /// The encoded form of some content.
 ///
-/// Whenever the content pauses, everything so far is made readable for the client. Each piece waits for its turn of the
-/// processor; what was encoded leaves before the next, since br would collect up to 1 MiB and then do the rest of the work
-/// on it in one go. At qualities that take long, other threads encode.
+/// Whenever the content pauses, everything so far is flushed to the client. Each piece waits for its CPU turn; output
+/// is sent before the next piece, since br would buffer up to 1 MiB and then encode the rest in one go. Slow qualities
+/// are encoded on other threads.
 ///
-/// There is an encoder from the first bytes that the client takes to the last that go in.
+/// The encoder exists from the first bytes that the client reads until the last input.
 pub(super) struct Encoded {
     content: ContentSource,
     target: Target,
     state: State,
-    /// What comes next into the encoder.
+    /// Input for the encoder.
     input: Vec<u8>,
-    /// What came out of it; some of it is handed on.
+    /// Output of the encoder, part of which has been sent.
     ready: Vec<u8>,
     handed_on: usize,
     turn: CpuTurn,
-    /// The client cannot read everything that was encoded.
+    /// Whether the client cannot decode everything that was encoded.
     unflushed: bool,
-    /// Memory for the encoder, until there is none any more.
+    /// Memory for the encoder, as long as there is one.
     memory: Option<Reservation>,
 }
 
 enum State {
-    /// Between two pieces. No encoder: nothing was asked for yet; a response to HEAD stays there.
+    /// Between two pieces. Without an encoder, nothing has been read yet; a response to HEAD stays in this state.
     Open(Option<Encoder>),
-    /// Another thread encodes.
+    /// Another thread is encoding.
     Working(Task<io::Result<Work>>),
     Ended,
     /// The content or the encoder has failed.
     Failed,
 }
 
-/// A piece that is encoded.
+/// A piece to encode.
 struct Work {
     encoder: Option<Encoder>,
     input: Vec<u8>,
@@ -55,7 +55,7 @@ struct Work {
 }
 
 impl Work {
-    /// Encodes it; behind the end of the content, whose length may be known, there is no encoder.
+    /// Encodes the piece; no encoder is left after the end of the content, whose length may be known.
     fn run(mut self, then: Then, target: Target, length: Option<u64>) -> io::Result<Self> {
         let mut encoder = match self.encoder.take() {
             Some(encoder) => encoder,
@@ -69,7 +69,7 @@ impl Work {
 }
 
 impl Encoded {
-    /// Content that is encoded with an encoder that may take this memory; `None`: that is not worth counting.
+    /// Content to encode with an encoder that may take this memory; `None`: too brief to be counted.
     pub(super) fn new(content: Content, target: Target, memory: Option<Reservation>) -> Self {
         Self {
             content: ContentSource::new(content),
@@ -84,7 +84,7 @@ impl Encoded {
         }
     }
 
-    /// Hands on what is ready, as far as there is room. Whether that was the last.
+    /// Moves ready output to `out`, up to `room` bytes. Returns whether that was the last.
     fn hand_on(&mut self, room: usize, out: &mut Vec<u8>) -> bool {
         let end = self.ready.len().min(self.handed_on.saturating_add(room));
         out.extend_from_slice(&self.ready[self.handed_on..end]);
@@ -98,7 +98,7 @@ impl Encoded {
         matches!(self.state, State::Ended)
     }
 
-    /// What waits for the client takes no more memory than it has bytes, or little more.
+    /// Frees the unused memory of output that waits for the client.
     fn shrink(&mut self) {
         let left = &self.ready[self.handed_on..];
         if left.len() < self.ready.capacity() / 2 {
@@ -108,7 +108,7 @@ impl Encoded {
         }
     }
 
-    /// Takes the next piece of content, and has it encoded.
+    /// Reads the next piece of content, and has it encoded.
     fn advance(&mut self, encoder: Option<Encoder>, cx: &mut Context<'_>) -> Poll<Result<(), SourceError>> {
         let slow = self.target.is_slow();
         if !slow && self.turn.poll(cx).is_pending() {
@@ -133,13 +133,13 @@ impl Encoded {
         Poll::Ready(self.take(CpuTurn::run(|| work.run(then, target, length))))
     }
 
-    /// Nothing is there to be encoded: the buffers are given back, since a pause may last.
+    /// Without input: the buffers are released, since a pause may be long.
     fn rest(&mut self, encoder: Option<Encoder>) {
         self.state = State::Open(encoder);
         pool::give_buffer(std::mem::take(&mut self.input));
     }
 
-    /// Collects a piece of content, less if it pauses or ends. What follows it.
+    /// Collects a piece of content, less if it pauses or ends. Returns what follows it.
     fn gather(&mut self, cx: &mut Context<'_>) -> Result<Then, SourceError> {
         let piece = self.target.piece();
         if self.input.capacity() == 0 {
@@ -228,7 +228,7 @@ mod tests {
         Fail,
     }
 
-    /// A source that does what it is told, and ends with trailers.
+    /// A source that executes steps, and ends with trailers.
     struct Scripted {
         steps: VecDeque<Step>,
         length: Option<u64>,
@@ -285,7 +285,7 @@ mod tests {
         Step::Bytes(bytes.to_vec())
     }
 
-    /// All that comes out with so much room at a time, and how often that paused.
+    /// All output, read with so much room at a time, and how often it paused.
     fn drain(source: &mut Encoded, room: usize) -> (Vec<u8>, usize) {
         let (mut out, mut pauses, (wakes, waker)) = (Vec::new(), 0, Wakes::new());
         loop {
@@ -351,7 +351,7 @@ mod tests {
                     }
                 }
             }
-            // How much could be read at each pause; a turn ends within the long text as well.
+            // How much could be decoded at each pause; a turn ends within the long text as well.
             assert!(read.starts_with(&[11, 22]), "{target:?} {read:?}");
             assert!(read.last() == Some(&70_022) && pauses >= 3, "{target:?} {read:?}");
             assert_eq!(decoded(target.coding, &out).len(), 70_022);

@@ -1,5 +1,5 @@
-//! The addresses of a name as they are found: both families are looked up at once, and the first connection need not
-//! wait for both (RFC 8305 §3).
+//! The addresses of a name, as lookups return them: both families are looked up in parallel, and the first connection
+//! need not wait for both (RFC 8305 §3).
 
 use super::rules::Rules;
 use std::collections::VecDeque;
@@ -11,24 +11,24 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// The look-up of one family.
+/// The lookup of one family.
 pub(super) type Lookup = Pin<Box<dyn Future<Output = io::Result<Vec<SocketAddr>>>>>;
 
-/// Addresses to connect to, in the order in which they are tried: families in turns, IPv6 first (RFC 8305 §4).
+/// Addresses to connect to, in the order in which they are tried: families alternate, IPv6 first (RFC 8305 §4).
 pub(super) struct Candidates<'r> {
     rules: &'r Rules,
     v6: Family,
     v4: Family,
-    /// How long addresses of IPv4 wait for those of IPv6, and the wait.
+    /// How long IPv4 addresses wait for IPv6 ones (Resolution Delay), and the running timer.
     delay: Duration,
     wait: Option<Pin<Box<Sleep>>>,
     /// The family that was not tried last.
     v6_is_next: bool,
-    /// The rules do not allow an address.
+    /// Whether the rules deny an address.
     denied: bool,
 }
 
-/// What is known of one family.
+/// The state of one family.
 struct Family {
     lookup: Option<Lookup>,
     found: VecDeque<SocketAddr>,
@@ -39,20 +39,20 @@ struct Family {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Next {
     Address(SocketAddr),
-    /// There may be more.
+    /// A lookup is still running.
     Pending,
-    /// All of them were tried.
+    /// All of them have been tried.
     End,
 }
 
 impl<'r> Candidates<'r> {
-    /// Of two look-ups; only what the rules allow is a candidate.
+    /// The addresses of two lookups that the rules allow.
     pub(super) fn new(rules: &'r Rules, v6: Lookup, v4: Lookup, delay: Duration) -> Self {
         let family = |lookup| Family { lookup: Some(lookup), found: VecDeque::new(), failure: None };
         Self { rules, v6: family(v6), v4: family(v4), delay, wait: None, v6_is_next: true, denied: false }
     }
 
-    /// Of one address.
+    /// A single address.
     pub(super) fn one(rules: &'r Rules, address: SocketAddr) -> Self {
         let found = |addresses: Vec<SocketAddr>| -> Lookup { Box::pin(std::future::ready(Ok(addresses))) };
         Self::new(rules, found(vec![address]), found(Vec::new()), Duration::ZERO)
@@ -76,19 +76,19 @@ impl<'r> Candidates<'r> {
         }
     }
 
-    /// Whether the rules do not allow an address that was found.
+    /// Whether the rules deny an address that was found.
     pub(super) fn has_denied(&self) -> bool {
         self.denied
     }
 
-    /// Why nothing was found: that nobody can tell weighs more than that one family has no address.
+    /// Why nothing was found: a failed lookup takes precedence over a family without addresses.
     pub(super) fn take_failure(&mut self) -> io::Error {
         let failures = [self.v6.failure.take(), self.v4.failure.take()].into_iter().flatten();
         let definite = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
         failures.min_by_key(definite).unwrap_or_else(|| io::ErrorKind::NotFound.into())
     }
 
-    /// Whether addresses of IPv4 still wait for those of IPv6.
+    /// Whether IPv4 addresses still wait for IPv6 ones.
     fn waits(&mut self, cx: &mut Context<'_>) -> bool {
         let delay = self.delay;
         if delay.is_zero() {
@@ -100,7 +100,7 @@ impl<'r> Candidates<'r> {
 }
 
 impl Family {
-    /// Takes what was found. Whether the rules do not allow some of it.
+    /// Takes the addresses that were found. Returns whether the rules deny some of them.
     fn poll(&mut self, cx: &mut Context<'_>, rules: &Rules) -> bool {
         let Some(lookup) = &mut self.lookup else { return false };
         let Poll::Ready(found) = lookup.as_mut().poll(cx) else { return false };
@@ -136,7 +136,7 @@ mod tests {
         Rules::read(&Node::scalar(text)).expect("a rule")
     }
 
-    /// Candidates, and what tells them of their families.
+    /// Candidates, and the senders that complete the two lookups.
     fn candidates(rules: &Rules, delay: Duration) -> (Candidates<'_>, Sender<Found>, Sender<Found>) {
         let lookup = || {
             let (sender, receiver) = channel::<Found>();
@@ -159,13 +159,13 @@ mod tests {
         .collect()
     }
 
-    /// With timers.
+    /// Runs the test with timers.
     fn within_runtime(test: impl FnOnce()) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
         runtime.block_on(async { test() });
     }
 
-    /// Long enough to be never over in a test.
+    /// Never expires within a test.
     const LONG: Duration = Duration::from_secs(3600);
 
     #[test]

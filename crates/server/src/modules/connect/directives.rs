@@ -87,7 +87,7 @@ fn emit_status(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
 }
 
 fn attempt_delay(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
-    // RFC 8305 §5: never below 10 milliseconds.
+    // RFC 8305 §5: at least 10 milliseconds.
     own(scope).attempt_delay = node.milliseconds(10)?;
     Ok(())
 }
@@ -97,7 +97,7 @@ fn resolution_delay(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigErro
     Ok(())
 }
 
-/// It goes into a string of structured fields (RFC 9651 §3.3.3).
+/// The name is sent as an sf-string (RFC 9651 §3.3.3).
 fn identity(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
     let text = node.text()?;
     let fits = |c: char| c.is_ascii_graphic() && c != '"' && c != '\\';

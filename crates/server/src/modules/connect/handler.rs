@@ -1,4 +1,4 @@
-//! One CONNECT: from the target's name to the tunnel.
+//! Handles a CONNECT: from the target's name to the tunnel.
 
 use super::candidates::{Candidates, Lookup};
 use super::race::{self, Patience};
@@ -21,26 +21,26 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Connects clients with servers that they name.
+/// Opens tunnels to servers named by clients.
 struct Connect(Rc<Ways>);
 
 struct Ways {
     rules: Rules,
     patience: Patience,
-    /// How long addresses of IPv4 wait for those of IPv6.
+    /// How long IPv4 addresses wait for IPv6 ones.
     resolution_delay: Duration,
-    /// Name servers to ask; none: those of the system.
+    /// The configured name servers; if empty, the system resolver is used.
     resolver: Arc<[SocketAddr]>,
-    /// Who speaks in `proxy-status`, if that is sent.
+    /// The name of this proxy in `proxy-status`, if that is sent.
     identity: Option<String>,
-    /// `None` where a configuration is only tried.
+    /// `None` if the configuration is only tested.
     outbound: Option<UpstreamIo>,
 }
 
-/// The handler of a path.
+/// Builds the handler of a path.
 ///
 /// # Errors
-/// A line for the user: RFC 9110 §9.3.6: CONNECT names no path.
+/// The path is not `/`: CONNECT has no path (RFC 9110 §9.3.6); a message for the user.
 pub fn build(rules: &Rules, route: &RouteContext<'_>) -> Result<Box<dyn Handler>, String> {
     if route.path.is_none_or(|path| path.key != PathKey::default()) {
         return Err("proxy.connect is only allowed at the path `/`".to_owned());
@@ -117,7 +117,7 @@ impl Ways {
     }
 }
 
-/// Begins to look up the addresses of a host, on another thread.
+/// Starts to look up the addresses of a host, on another thread.
 fn look_up(host: &str, port: u16, family: Family, resolver: &Arc<[SocketAddr]>) -> Lookup {
     let (host, resolver) = (host.to_owned(), Arc::clone(resolver));
     let lookup = move || names::of_family(&host, port, family, &resolver);

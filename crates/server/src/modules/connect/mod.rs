@@ -1,12 +1,12 @@
-//! `proxy.connect`: ways to other servers for clients that ask by CONNECT (RFC 9110 §9.3.6), over HTTP/1.1 and
+//! `proxy.connect`: tunnels to other servers for clients that send CONNECT (RFC 9110 §9.3.6), over HTTP/1.1 and
 //! HTTP/2.
 //!
 //! ```text
-//! handler ─ candidates: look-ups (off the loop), rules ─ race ─▶ hayami_client::dial ─ tunnel
+//! handler ─ candidates: lookups (off the loop), rules ─ race ─▶ hayami_client::dial ─ tunnel
 //! ```
 //!
-//! Rules are applied to each address of a name, and what they let through is what is connected to: a name cannot
-//! change in between.
+//! Rules are applied to each address of a name, and exactly the allowed addresses are connected to: the name is not
+//! resolved again in between.
 
 mod candidates;
 mod directives;
@@ -30,13 +30,13 @@ pub const FEATURE: Feature = Feature {
     ..Feature::new(&[group("CONNECT", DIRECTIVES)])
 };
 
-/// What holds for the CONNECT of a place in the configuration.
+/// Settings of CONNECT at one level of the configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// `proxy.happy-eyeballs.connection-attempt-delay`: how long one address has before the next is tried beside it
-    /// (RFC 8305 §5).
+    /// `proxy.happy-eyeballs.connection-attempt-delay`: the head start of one address before the next is tried in
+    /// parallel (RFC 8305 §5).
     pub attempt_delay: Duration,
-    /// `proxy.happy-eyeballs.name-resolution-delay`: how long addresses of IPv4 wait for those of IPv6 (RFC 8305 §3).
+    /// `proxy.happy-eyeballs.name-resolution-delay`: how long IPv4 addresses wait for IPv6 ones (RFC 8305 §3).
     pub resolution_delay: Duration,
     /// `proxy.connect.emit-proxy-status`
     pub emit_status: bool,
@@ -54,7 +54,7 @@ impl Default for Settings {
     }
 }
 
-/// `proxy.proxy-status.identity`: who speaks in a `proxy-status` field (RFC 9209 §2).
+/// `proxy.proxy-status.identity`: the name of this proxy in `proxy-status` (RFC 9209 §2).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity(pub String);
 

@@ -1,4 +1,4 @@
-//! The first of several addresses that takes a connection (RFC 8305, happy eyeballs).
+//! Connects to the first of several addresses that accepts (RFC 8305, happy eyeballs).
 
 use super::candidates::{Candidates, Next};
 use super::status::Failure;
@@ -13,21 +13,21 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 
-/// How patient a race is.
+/// The timeouts of a race.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Patience {
-    /// How long one address has before the next is tried beside it.
+    /// The head start of one address before the next is tried in parallel.
     pub(super) delay: Duration,
-    /// How long each of them has in all, and the look-up of their name.
+    /// Limit for each attempt, and for the name lookup.
     pub(super) connect: Duration,
-    /// How long nothing may move in the tunnel.
+    /// How long the tunnel may be idle.
     pub(super) idle: Duration,
 }
 
-/// Connects to the candidate that answers first; the others are given up.
+/// Connects to the candidate that accepts first; the other attempts are dropped.
 ///
 /// # Errors
-/// Why none of them did.
+/// Why no candidate accepted.
 pub(super) async fn run(
     outbound: &UpstreamIo,
     mut candidates: Candidates<'_>,
@@ -61,10 +61,10 @@ pub(super) async fn run(
     .await
 }
 
-/// The connections that are being made.
+/// The connection attempts in progress.
 struct Race {
     running: Vec<(SocketAddr, Dialing)>,
-    /// Why the last one that has failed did.
+    /// Why the most recent failed attempt did.
     failure: Option<io::Error>,
 }
 
@@ -76,7 +76,7 @@ impl Race {
         }
     }
 
-    /// Whether one has failed, and the one that has won.
+    /// Returns whether an attempt failed, and the one that succeeded.
     fn poll(&mut self, cx: &mut Context<'_>) -> (bool, Option<(SocketAddr, Tunnel)>) {
         let (mut failed, mut won) = (false, None);
         let failure = &mut self.failure;
@@ -94,7 +94,7 @@ impl Race {
         (failed, won)
     }
 
-    /// Why there is no connection, when there are no more candidates.
+    /// Why there is no connection, once the candidates are exhausted.
     fn failure(&mut self, candidates: &mut Candidates<'_>) -> Failure {
         match self.failure.take() {
             Some(error) => Failure::Unreachable(error),

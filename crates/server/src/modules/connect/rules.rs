@@ -1,4 +1,4 @@
-//! Which addresses may be connected to.
+//! The rules for addresses that may be connected to.
 
 use crate::config::error::ConfigError;
 use crate::config::settings::HandlerSetting;
@@ -6,7 +6,7 @@ use crate::config::yaml::Node;
 use hayami_net::Network;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// The rules of `proxy.connect`, in their order.
+/// The rules of `proxy.connect`, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rules(Vec<Rule>);
 
@@ -21,7 +21,7 @@ struct Rule {
     allows: bool,
     /// `None`: any.
     network: Option<Network>,
-    /// From the first to the last; `None`: any.
+    /// First and last port; `None`: any.
     ports: Option<(u16, u16)>,
 }
 
@@ -37,7 +37,7 @@ impl Rules {
         node.one_or_many().into_iter().map(rule).collect::<Result<_, _>>().map(Self)
     }
 
-    /// Whether an address may be connected to: the first rule that fits decides.
+    /// Whether an address may be connected to: the first matching rule decides.
     pub(super) fn allow(&self, address: SocketAddr) -> bool {
         let ip = meant(address.ip());
         let fitting = self.0.iter().find(|rule| rule.fits(ip, address.port()));
@@ -52,7 +52,7 @@ impl Rule {
     }
 }
 
-/// The address that the kernel connects to: for ::ffff:10.0.0.1 it is 10.0.0.1, and for 0.0.0.0 this machine itself.
+/// The address that the kernel actually connects to: 10.0.0.1 for ::ffff:10.0.0.1, this machine for 0.0.0.0.
 fn meant(ip: IpAddr) -> IpAddr {
     match ip.to_canonical() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
@@ -61,7 +61,7 @@ fn meant(ip: IpAddr) -> IpAddr {
     }
 }
 
-/// `+*:443`, `-10.0.0.0/8`, `+[2001:db8::]/32:8000-8999`; bits and ports in either order, as h2o has it. An address of IPv6
+/// `+*:443`, `-10.0.0.0/8`, `+[2001:db8::]/32:8000-8999`; bits and ports in either order, as in h2o. An IPv6 address
 /// without brackets has no ports.
 fn parse(text: &str) -> Option<Rule> {
     let allows = text.starts_with('+');
@@ -82,7 +82,7 @@ fn parse(text: &str) -> Option<Rule> {
 /// The first port and the last.
 type Ports = (u16, u16);
 
-/// What stands behind an address: `/bits` and `:ports`, each at most once.
+/// What follows an address: `/bits` and `:ports`, each at most once.
 fn suffixes(mut text: &str) -> Option<(Option<u8>, Option<Ports>)> {
     let (mut bits, mut ports) = (None, None);
     while let Some(sign) = text.chars().next() {
@@ -104,7 +104,7 @@ fn ports(text: &str) -> Option<Ports> {
     (first <= last).then_some((first, last))
 }
 
-/// Digits and nothing else: no sign.
+/// Parses digits only: no sign.
 fn number<N: std::str::FromStr>(text: &str) -> Option<N> {
     let digits = Some(text).filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
     digits?.parse().ok()
@@ -145,10 +145,10 @@ mod tests {
             (&["-10.0.0.0/8:0-1023", "+*"], "10.0.0.1:1024", true),
             (&["+[2001:db8::]:80-81/32"], "[2001:db8:9::1]:81", true),
             (&["+2001:db8::/32"], "[2001:db8::9]:7", true),
-            // An address of IPv4 in the clothes of IPv6 is one of IPv4.
+            // An IPv4-mapped IPv6 address counts as IPv4.
             (&["-127.0.0.0/8", "+*"], "[::ffff:127.0.0.1]:443", false),
             (&["-[::ffff:127.0.0.0]/104", "+*"], "127.9.9.9:443", false),
-            // Nobody's address is this machine's.
+            // The unspecified address connects to this machine.
             (&["-127.0.0.0/8", "+*"], "0.0.0.0:443", false),
             (&["-[::1]", "+*"], "[::]:443", false),
         ];

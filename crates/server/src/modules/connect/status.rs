@@ -1,4 +1,4 @@
-//! What became of a CONNECT: the status, the words for the log, and the `proxy-status` field (RFC 9209).
+//! The result of a CONNECT: the status, the log message, and the `proxy-status` field (RFC 9209).
 
 use hayami_http::Status;
 use hayami_net::blocking;
@@ -9,11 +9,11 @@ use std::net::SocketAddr;
 /// Why there is no tunnel.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// The rules allow none of its addresses.
+    /// The rules deny all of its addresses.
     Denied,
-    /// Its name has no addresses, or nobody can tell.
+    /// Its name has no addresses, or the lookup failed.
     Unknown(io::Error),
-    /// Nobody could tell in time.
+    /// The lookup timed out.
     LookupTimeout,
     /// No connection could be made.
     Unreachable(io::Error),
@@ -45,12 +45,12 @@ impl Failure {
         }
     }
 
-    /// The status of the answer.
+    /// The status of the response.
     pub(super) fn status(&self) -> Status {
         self.kind().0
     }
 
-    /// The line for the log.
+    /// The log message.
     pub(super) fn reason(&self, target: &str) -> String {
         match self {
             Self::Denied => {

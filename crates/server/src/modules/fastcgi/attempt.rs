@@ -1,4 +1,4 @@
-//! One request on its way to an application, and what the client is answered.
+//! One request in flight to an application, and the response to the client.
 
 use super::response::{Meaning, read};
 use super::spool::{self, Room, Spooled};
@@ -16,17 +16,17 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::task::Poll;
 
-/// A request under way.
+/// A request in flight.
 pub(super) struct Attempt {
     pub(super) dispatch: Dispatch,
-    /// What tells that the client's content is refused.
+    /// Reports refusal of the client's request body.
     pub(super) refusals: Option<Refusals>,
     /// Whether errors of requests go to the error log.
     pub(super) reports_errors: bool,
 }
 
 impl Attempt {
-    /// Collects the content first, to tell its length.
+    /// Buffers the content first, since its length must be sent ahead of it.
     pub(super) async fn collect(self, upload: Upload, mut call: Call, room: Room) -> Outcome {
         match Spooled::collect(upload, room).await {
             Ok(spooled) => {
@@ -45,7 +45,7 @@ impl Attempt {
         Outcome::Failed { response: failure::response(status), reason }
     }
 
-    /// Asks with content.
+    /// Sends the request with its content.
     pub(super) async fn run_with(self, content: impl Source + 'static, call: Call) -> Outcome {
         let content: Box<dyn Source> = Box::new(content);
         let content = match &self.dispatch.trace {
@@ -55,7 +55,7 @@ impl Attempt {
         self.run(Call { content: Some(content), ..call }).await
     }
 
-    /// Asks one place of the application, and others if need be.
+    /// Sends the request to one server of the application, then to others if it fails and a retry is safe.
     pub(super) async fn run(self, mut call: Call) -> Outcome {
         let chosen = self.dispatch.pool.choose(self.dispatch.key);
         if let Ok(chosen) = &chosen {
@@ -81,7 +81,7 @@ impl Attempt {
         }
     }
 
-    /// The same request; what this member writes to its standard error goes to the log as its own.
+    /// The same call, logging what this member writes to its standard error under the member's name.
     fn listening(&self, call: Call, member: &Member) -> Call {
         let whose = self.dispatch.whose(member).into_owned();
         Call { errors: Some(stderr_log::sink(&self.dispatch.pool, whose)), ..call }

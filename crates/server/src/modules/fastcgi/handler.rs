@@ -1,4 +1,4 @@
-//! From a request to an application: which script it is for, and what is told of it.
+//! From a request to an application: finds the script, and builds the parameters.
 
 use super::Application;
 use super::Settings;
@@ -22,14 +22,14 @@ use hayami_net::service::{ConnectionInfo, Refusals};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Passes requests on to an application; without a loop there is nothing to connect with, and no application.
+/// Forwards requests to an application; `None` without an event loop, where nothing can connect.
 struct FastCgi(Option<Rc<FastcgiRoute>>);
 
-/// What a path says to an application.
+/// Settings of a path, prepared for its requests.
 pub(super) struct FastcgiRoute {
     pub(super) pool: Rc<Pool>,
     transport: usize,
-    /// What collected content of all requests may use.
+    /// The limits of buffered content of all requests.
     uploads: Arc<Uploads>,
     /// `fastcgi.document_root`
     search: Option<Search>,
@@ -37,14 +37,14 @@ pub(super) struct FastcgiRoute {
     underscores: bool,
     /// Whether errors of requests go to the error log.
     pub(super) reports_errors: bool,
-    /// What `setenv` and `unsetenv` change in `file.custom-handler`.
+    /// The changes of `setenv` and `unsetenv` in `file.custom-handler`.
     env: environment::Changes,
 }
 
-/// The handler of an application.
+/// Builds the handler of an application.
 pub fn build(application: &Application, route: &RouteContext<'_>) -> Box<dyn Handler> {
     let settings = route.innermost().get::<Settings>();
-    // The environment of the path comes with the request.
+    // The environment set for the path comes with the request.
     let env = route
         .extension
         .map_or_else(environment::Changes::default, |own| environment::Changes::new(own.get()));
@@ -91,7 +91,7 @@ impl Handler for FastCgi {
     }
 }
 
-/// A script's name for logs. Most have nothing that a log may not have.
+/// A script's name for logs. Most contain no character that must be escaped.
 fn shown(name: &[u8]) -> Box<str> {
     match str::from_utf8(name) {
         Ok(plain) if plain.bytes().all(|byte| byte.is_ascii_graphic() && !b"\"'\\".contains(&byte)) => {
@@ -101,7 +101,7 @@ fn shown(name: &[u8]) -> Box<str> {
     }
 }
 
-/// A request, as far as an application is told of it.
+/// The parts of a request that an application gets.
 struct Request<'a> {
     head: &'a RequestHead,
     path: &'a [u8],
@@ -111,11 +111,11 @@ struct Request<'a> {
     env: &'a Rc<Environment>,
 }
 
-/// Its content, and what tells of its refusal.
+/// The content of a request, and what reports its refusal.
 type Content = Option<(Upload, Refusals)>;
 
 impl FastcgiRoute {
-    /// Asks the application.
+    /// Sends the request to the application.
     fn ask(
         &self,
         request: &Request<'_>,
@@ -135,7 +135,7 @@ impl FastcgiRoute {
         };
         let attempt = Attempt { dispatch, refusals, reports_errors: self.reports_errors };
         match (upload, length) {
-            // Its length has to be told, and is not known before it is all there.
+            // The application needs the length, which is unknown until all content has arrived.
             (Some(upload), Some(None)) => {
                 let client = request.client.address(request.connection);
                 let room = Room::new(Arc::clone(&self.uploads), client.into());
@@ -146,7 +146,7 @@ impl FastcgiRoute {
         }
     }
 
-    /// Asks the application once the disk has said which script is meant.
+    /// Sends the request to the application once a thread has found the script on disk.
     #[cold]
     fn ask_later(
         self: &Rc<Self>,
@@ -180,7 +180,7 @@ impl FastcgiRoute {
         })
     }
 
-    /// What is asked, without content.
+    /// The call to the application, without content.
     fn call(&self, request: &Request<'_>, script: Option<&Script>, content: Option<u64>) -> Call {
         let head = request.head;
         let changed = self.env.apply(request.env);

@@ -1,13 +1,14 @@
-//! `fastcgi.*`: requests that applications answer over FastCGI, PHP above all.
+//! `fastcgi.*`: forwards requests to applications over FastCGI, PHP above all.
 //!
 //! ```text
-//! handler ─ search, params ─▶ upstreams ─ whom, how often ─▶ hayami_net::upstream ─▶ attempt, response
+//! handler ─ search, params ─▶ upstreams ─ choice, retries ─▶ hayami_client ─▶ attempt, response
 //!    │         spool: content whose length is not known yet
-//! words: what applications write to their standard error
+//! stderr_log: what applications write to their standard error
 //! ```
 //!
-//! Here is what applications are told of a request, and what their answers mean. Where they are and which of them is
-//! asked is the affair of `upstreams`, records are `hayami_net`'s; processes of `fastcgi.spawn` are started by the program, see [`Spawn`].
+//! This module decides what applications get of a request, and what their responses mean. Their addresses and the
+//! choice among them are up to `upstreams`, records to `hayami_client`; processes of `fastcgi.spawn` are started by
+//! the program, see [`Spawn`].
 
 mod attempt;
 mod directives;
@@ -39,10 +40,10 @@ pub const FEATURE: Feature = Feature {
     ..Feature::new(&[group("FastCGI", DIRECTIVES)])
 };
 
-/// Connections that may wait for requests, if they may wait at all.
+/// Idle connections kept for reuse, where `fastcgi.timeout.keepalive` allows any.
 const IDLE: usize = 1024;
 
-/// `fastcgi.connect`, `fastcgi.spawn`: an application that answers.
+/// `fastcgi.connect`, `fastcgi.spawn`: the application that handles requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Application {
     /// The index of its upstream group.
@@ -55,14 +56,14 @@ impl HandlerSetting for Application {
     }
 }
 
-/// What holds for the applications of a place in the configuration.
+/// FastCGI settings at one level of the configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// `fastcgi.document_root`
     pub document_root: Option<PathBuf>,
     /// `fastcgi.timeout.io`
     pub io: Duration,
-    /// `fastcgi.timeout.keepalive`; zero: every request has a connection of its own.
+    /// `fastcgi.timeout.keepalive`; zero: every request opens its own connection.
     pub keep_alive: Duration,
     /// `fastcgi.send-delegated-uri`
     pub send_delegated_uri: bool,
@@ -77,8 +78,8 @@ impl Default for Settings {
         Self {
             document_root: None,
             io: Duration::from_secs(30),
-            // A process of PHP-FPM serves one connection at a time, and waits on one that is kept: with as many
-            // kept connections as processes, nobody else is served.
+            // A PHP-FPM process serves one connection at a time and blocks on an idle one: with as many kept
+            // connections as processes, all other clients are locked out.
             keep_alive: Duration::ZERO,
             send_delegated_uri: false,
             underscores: false,
@@ -87,12 +88,12 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// What makes a difference to connections, and nothing else: paths in which it is the same share them.
+    /// Only the settings that affect connections: paths that agree on them share connections.
     fn of_connections(&self) -> Self {
         Self { io: self.io, keep_alive: self.keep_alive, ..Self::default() }
     }
 
-    /// An application at these addresses.
+    /// The origin of an application with these addresses.
     pub(super) fn origin(&self, peers: Vec<Peer>) -> Origin {
         let Self { io, keep_alive, .. } = *self;
         let mut origin = Origin {
@@ -105,7 +106,7 @@ impl Settings {
             buffer: BUFFER,
             idle: if keep_alive.is_zero() { 0 } else { IDLE },
         };
-        // What it sends is passed on, not kept.
+        // No limit: the content is forwarded, not stored.
         origin.limits.content = u64::MAX;
         origin
     }

@@ -1,7 +1,7 @@
-//! What an application is told of a request (RFC 3875 §4.1): the variables that nginx and h2o send.
+//! The parameters of a request for an application (RFC 3875 §4.1): the variables that nginx and h2o send.
 //!
-//! Fields of the client become `HTTP_…`. A name that another one could be mistaken for is left out: `_` is what
-//! `-` becomes, and HTTP_PROXY would be taken for a setting of the application's own environment.
+//! Fields of the client become `HTTP_…`. A name that could be mistaken for another is left out: `_` is what `-`
+//! becomes, and the application would take HTTP_PROXY for a setting of its own environment.
 
 use crate::client::Client;
 use crate::environment::Environment;
@@ -12,37 +12,37 @@ use hayami_http::{FieldSection, Known, RequestHead, Version, split_authority};
 use hayami_net::service::ConnectionInfo;
 use std::path::Path;
 
-/// Bytes and lines that are mostly needed beside those of the request's own fields.
+/// Typical bytes and lines beyond those of the request's own fields.
 const BYTES: usize = 1024;
 const LINES: usize = 28;
 
-/// What is known of a request.
+/// The inputs of the parameters.
 pub(super) struct Facts<'a> {
     pub(super) head: &'a RequestHead,
     /// The normalized path.
     pub(super) path: &'a [u8],
-    /// What the client asked for, if an internal redirect has changed it.
+    /// The client's original target, if an internal redirect has changed it.
     pub(super) asked: Option<&'a [u8]>,
     pub(super) script: Option<&'a Script>,
     /// `fastcgi.document_root`
     pub(super) root: Option<&'a Path>,
     pub(super) connection: &'a ConnectionInfo,
     pub(super) client: &'a Client,
-    /// Bytes of content, if there is some.
+    /// Length of the content in bytes, if there is any.
     pub(super) content: Option<u64>,
     pub(super) env: &'a Environment,
     /// `underscores-in-headers`
     pub(super) underscores: bool,
 }
 
-/// Collects variables.
+/// The parameters collected so far.
 struct Params<'a> {
     to: FieldSection,
     env: &'a Environment,
 }
 
 impl Params<'_> {
-    /// What `setenv` says has the last word.
+    /// Appends a variable unless `setenv` defines it: that takes precedence.
     fn push(&mut self, name: &str, value: &[u8]) {
         if self.env.get(name).is_none() {
             self.to.append(name.as_bytes(), value);
@@ -68,7 +68,7 @@ pub(super) fn params(facts: &Facts<'_>) -> FieldSection {
 
 fn script(facts: &Facts<'_>, to: &mut Params<'_>) {
     let Some(script) = facts.script else {
-        // The application knows what it answers for. PATH_TRANSLATED is not told: PHP would run what it names.
+        // No script: PATH_INFO is the whole path. PATH_TRANSLATED is left out: PHP would run the file it names.
         to.push("SCRIPT_NAME", b"");
         to.push("PATH_INFO", facts.path);
         if let Some(root) = facts.root {
@@ -119,7 +119,7 @@ fn protocol(version: Version) -> &'static [u8] {
     }
 }
 
-/// Who speaks with whom.
+/// Variables of the server, the connection and its ends.
 fn ends(facts: &Facts<'_>, to: &mut Params<'_>) {
     let (peer, local) = (facts.client.address(facts.connection), &facts.connection.local);
     let own = local.to_string();
@@ -135,7 +135,7 @@ fn ends(facts: &Facts<'_>, to: &mut Params<'_>) {
     to.push("SERVER_PORT", local.port().to_string().as_bytes());
     let host = split_authority(facts.head.authority()).map(|(host, _)| host);
     to.push("SERVER_NAME", host.filter(|host| !host.is_empty()).unwrap_or(own.as_bytes()));
-    // php-cgi refuses to be asked by anybody who does not say this.
+    // php-cgi refuses requests without it (cgi.force_redirect).
     to.push("REDIRECT_STATUS", b"200");
 }
 
@@ -164,14 +164,14 @@ fn fields(facts: &Facts<'_>, to: &mut Params<'_>) {
 }
 
 impl Facts<'_> {
-    /// Whether an application gets a field, and under a name that no other one has.
+    /// Whether an application gets a field; its variable must be that of no other field.
     fn passes(&self, name: &[u8], known: Option<Known>) -> bool {
         let plain = || name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'-');
         is_for_applications(name, known)
             && (known.is_some() || plain() || self.underscores && self.is_unmistakable(name))
     }
 
-    /// Whether a name with underscores is the only one that its variable can be of.
+    /// Whether no other field of the request has the variable of this name with underscores.
     #[cold]
     fn is_unmistakable(&self, name: &[u8]) -> bool {
         let dashed = dashed(name);
@@ -182,8 +182,8 @@ impl Facts<'_> {
     }
 }
 
-/// Whether a field is neither the server's own affair nor between a client and its proxy (RFC 9110 §11.7); PROXY would
-/// become HTTP_PROXY.
+/// Excludes fields that the server handles itself or that are between a client and its proxy (RFC 9110 §11.7), and
+/// `proxy`, which would become HTTP_PROXY.
 fn is_for_applications(name: &[u8], known: Option<Known>) -> bool {
     const OF_PROXIES: [&[u8]; 4] =
         [b"proxy", b"proxy-authenticate", b"proxy-authentication-info", b"proxy-authorization"];
@@ -194,7 +194,7 @@ fn is_for_applications(name: &[u8], known: Option<Known>) -> bool {
     }
 }
 
-/// The name in lower case with dashes for underscores: names for which that is the same have the same variable.
+/// The name in lower case with dashes for underscores: names that map alike have the same variable.
 fn dashed(name: &[u8]) -> Vec<u8> {
     name.iter().map(|byte| if *byte == b'_' { b'-' } else { byte.to_ascii_lowercase() }).collect()
 }
@@ -279,7 +279,7 @@ mod tests {
         assert_eq!((value(&got, "SCRIPT_FILENAME"), value(&got, "PATH_TRANSLATED")), (None, None));
     }
 
-    /// The variables that fields have become.
+    /// The variables made from fields.
     fn of_fields(told: &[(String, String)]) -> Vec<(&str, &str)> {
         let fields = told.iter().filter(|(name, _)| name.starts_with("HTTP_"));
         fields.map(|(name, value)| (&name[..], &value[..])).collect()

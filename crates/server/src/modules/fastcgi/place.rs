@@ -1,4 +1,4 @@
-//! Where an application is: from nodes to upstreams.
+//! Reads the location of an application: from configuration nodes to upstreams.
 
 use super::Spawn;
 use crate::config::directive::Scope;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 const WANTED: &str = "a port, {host, port} or {port: /run/app.sock, type: unix}";
 
-/// The group of `fastcgi.connect`: that of a name, or one of this path's own.
+/// The group of `fastcgi.connect`: a named one, or one private to the path.
 pub(super) fn connect(scope: &mut Scope<'_>, node: &Node) -> Result<usize, ConfigError> {
     if let Some(name) = node.get("upstream") {
         return named(scope, node, name);
@@ -33,7 +33,7 @@ pub(super) fn spawn(scope: &mut Scope<'_>, node: &Node) -> Result<usize, ConfigE
     Ok(scope.global.get_mut::<upstreams::Settings>().add(Group::new(node.at, vec![upstream])))
 }
 
-/// `{upstream: NAME}`: its URLs say where the application is, and nothing else.
+/// `{upstream: NAME}`: only the locations of the group's URLs are used.
 fn named(scope: &mut Scope<'_>, node: &Node, name: &Node) -> Result<usize, ConfigError> {
     for (key, _) in node.mapping()? {
         key.one_of(&["upstream"])?;
@@ -80,12 +80,12 @@ fn one(node: &Node) -> Result<Upstream, ConfigError> {
     upstreams::located(node, Upstream::new(url(place, shown), Vec::new()))
 }
 
-/// What stands for a URL where an application has none.
+/// A placeholder URL, since an application has only a location.
 fn url(place: UrlLocation, shown: String) -> Url {
     Url { place, tls: false, authority: String::new(), path: String::new(), shown }
 }
 
-/// What logs call it.
+/// How logs name it.
 fn shown(place: &UrlLocation) -> String {
     match place {
         UrlLocation::Tcp(host, port) if host.contains(':') => format!("[{host}]:{port}"),

@@ -1,21 +1,21 @@
-//! What the head of an application's answer means (RFC 3875 §6.2).
+//! Interprets the head of an application's response (RFC 3875 §6.2).
 
 use crate::modules::proxy::{TooManyElements, clean};
 use hayami_http::{Known, ResponseHead};
 
-/// What is to be done with an answer.
+/// What to do with a response.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Meaning {
-    /// It is the response.
+    /// Forward it.
     Response,
-    /// The server answers as for a GET of this path and query (RFC 3875 §6.2.2).
+    /// Answer as for a GET of this path and query (RFC 3875 §6.2.2).
     Elsewhere(Vec<u8>),
 }
 
-/// Removes what was meant for the server, and says what the rest means.
+/// Removes the fields meant for the server, and interprets the rest.
 ///
 /// # Errors
-/// The application names too many fields of its connection.
+/// The Connection fields have too many elements.
 pub(super) fn read(head: &mut ResponseHead) -> Result<Meaning, TooManyElements> {
     let said = head.remove(b"status");
     clean(head, false)?;
@@ -35,7 +35,7 @@ mod tests {
     #[test]
     fn a_location_without_a_status_is_a_redirect_inside_the_server_if_it_is_a_path() {
         let elsewhere = |path: &str| Meaning::Elsewhere(path.into());
-        /// Fields, what they mean, the names of those that are left.
+        /// Fields, their meaning, the names that remain.
         type Case<'a> = (&'a [(&'a str, &'a str)], Meaning, &'a [&'a str]);
         let cases: &[Case<'_>] = &[
             (&[("Location", "/a?b")], elsewhere("/a?b"), &["Location"]),

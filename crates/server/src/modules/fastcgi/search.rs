@@ -1,8 +1,8 @@
-//! Which script below `fastcgi.document_root` a request is for.
+//! Finds the script below `fastcgi.document_root` for a request.
 //!
-//! A script is a file that is there: what only looks like one (`/upload/a.jpg/x.php`) never reaches an
-//! application, which might run the file in front. The loop asks for what the kernel has in memory only; for anything
-//! else, a thread asks the disk. What was found counts for a second, as in the file cache.
+//! A script must exist as a file: what only looks like one (`/upload/a.jpg/x.php`) never reaches an application, which
+//! might run the file in front. The event loop looks only in the kernel's memory; otherwise a thread accesses the disk.
+//! Results are valid for a second, as in the file cache.
 
 use crate::script::{Script, joined};
 use hayami_net::Instant;
@@ -19,24 +19,24 @@ use std::rc::Rc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
 
-/// The extension of scripts where none is configured: whatever else lies below a document root may have been
-/// uploaded by anybody.
+/// The extension of scripts where none is configured: anything else below a document root may be an upload of
+/// untrusted users.
 const EXTENSION: &[u8] = b".php";
 
-/// The index of a directory.
+/// The index file of a directory.
 const INDEX: &[u8] = b"index.php";
 
-/// Files that one path may mean and that are looked for. A path that is honest means one or two.
+/// Most files to look for per path. A legitimate path has one or two candidates.
 const MOST_FILES: usize = 8;
 
-/// How long an answer of the disk counts.
+/// How long a result is valid.
 const FRESH: Duration = Duration::from_secs(1);
 
-/// Files that are remembered, and bytes of a path that is worth it.
+/// Most results that are cached, and the longest path in bytes.
 const REMEMBERED: usize = 512;
 const LONGEST: usize = 256;
 
-/// Threads of the process that look for scripts at a time: a disk that hangs must not take those of other uses.
+/// Limits the threads of the process that look for scripts, so that a hanging disk does not block other uses.
 static THREADS: Semaphore = Semaphore::const_new(16);
 
 /// Looks for scripts below a directory.
@@ -45,20 +45,20 @@ pub(super) struct Search {
     known: RefCell<HashMap<Box<[u8]>, Known>>,
 }
 
-/// Until when it counts, and whether the file is there.
+/// When the entry expires, and whether the file exists.
 type Known = (Instant, bool);
 
-/// What came of looking for a script.
+/// The result of a search.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Found {
-    /// It is known which one it is, or that there is none.
+    /// The script, or `None` if there is none.
     Known(Option<Script>),
-    /// The disk has to be asked.
+    /// The search needs the disk.
     Unknown,
 }
 
 impl Search {
-    /// Below `root`.
+    /// Creates a search below `root`.
     pub(super) fn new(root: &Path) -> Self {
         Self { root: root.into(), known: RefCell::default() }
     }
@@ -68,8 +68,8 @@ impl Search {
         &self.root
     }
 
-    /// The script that a request for `path` means, whose first `below` bytes are the prefix, if that can be told at
-    /// once.
+    /// The script for a request, if memory suffices to find it. The first `below` bytes of `path` are the path's
+    /// prefix.
     pub(super) fn find(&self, path: &[u8], below: usize, now: Instant) -> Found {
         let (prefix, rest) = path.split_at(below.min(path.len()));
         for (file, info) in candidates(rest) {
@@ -82,7 +82,7 @@ impl Search {
         Found::Known(None)
     }
 
-    /// The same, by a thread that may wait for the disk.
+    /// Like [`find`](Self::find), on a thread that may wait for the disk.
     pub(super) async fn find_on_disk(&self, path: &[u8], below: usize, now: Instant) -> Option<Script> {
         let (prefix, rest) = path.split_at(below.min(path.len()));
         let files: Vec<_> = candidates(rest).map(|(file, _)| file.into_owned()).collect();
@@ -93,7 +93,7 @@ impl Search {
             let mut there = paths.iter().map(|path| Path::new(OsStr::from_bytes(path)).is_file());
             there.position(|there| there)
         };
-        // The task does not panic, and is not cancelled unless the process ends.
+        // The task does not panic, and is cancelled only at exit.
         let found = blocking::run(Lane::Files, looked).await.ok()?;
         for (index, file) in files.iter().enumerate().take(found.map_or(files.len(), |found| found + 1)) {
             self.remember(file, found == Some(index), now);
@@ -106,7 +106,7 @@ impl Search {
         Script::new(prefix, Rc::clone(&self.root), file, info)
     }
 
-    /// Whether a file is there, as far as that is known.
+    /// Whether a file exists, if that is cached or in the kernel's memory.
     fn is_file(&self, file: &[u8], now: Instant) -> Option<bool> {
         let known = self.known.borrow().get(file).copied();
         if let Some((_, there)) = known.filter(|(until, _)| now < *until) {
@@ -132,7 +132,7 @@ impl Search {
     }
 }
 
-/// The files that may be meant by what follows the prefix, and what is left over behind each.
+/// The candidate files for what follows the prefix, each with the rest of the path behind it.
 fn candidates(rest: &[u8]) -> impl Iterator<Item = (Cow<'_, [u8]>, &[u8])> {
     let is_directory = rest.is_empty() || rest.ends_with(b"/");
     let index = is_directory.then(|| (Cow::Owned([rest, INDEX].concat()), &b""[..]));
@@ -147,18 +147,18 @@ fn has_extension(file: &[u8]) -> bool {
     file[at..].eq_ignore_ascii_case(EXTENSION)
 }
 
-/// Whether a file is there, if the kernel knows that without asking the disk (openat2(2), `RESOLVE_CACHED`).
+/// Whether a file exists, if the kernel knows without accessing the disk (openat2(2), `RESOLVE_CACHED`).
 fn is_file_in_memory(path: &[u8]) -> Option<bool> {
     let flags = OFlags::PATH | OFlags::CLOEXEC;
     match rustix::fs::openat2(CWD, path, flags, Mode::empty(), ResolveFlags::CACHED) {
         Ok(file) => {
-            // A path is not read from the disk again, whatever the file system.
+            // On no file system may statx read from the disk again.
             let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
             let stat = rustix::fs::statx(file, c"", flags, StatxFlags::TYPE).ok()?;
             Some(FileType::from_raw_mode(u32::from(stat.stx_mode)) == FileType::RegularFile)
         }
         Err(Errno::NOENT | Errno::NOTDIR | Errno::NAMETOOLONG | Errno::ACCESS | Errno::LOOP) => Some(false),
-        // Not in memory; or a kernel, or a container, without openat2.
+        // Not in memory; or the kernel, or a container, lacks openat2.
         Err(_) => None,
     }
 }
@@ -168,7 +168,7 @@ mod tests {
     use super::*;
     use crate::modules::file::scratch::Scratch;
 
-    /// Looks, on the disk if need be.
+    /// Searches, on the disk if necessary, and compares both results.
     fn find(search: &Search, path: &[u8], below: usize, now: Instant) -> Option<Script> {
         let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
         let on_disk = runtime.block_on(search.find_on_disk(path, below, now));

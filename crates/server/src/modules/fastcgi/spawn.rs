@@ -1,4 +1,4 @@
-//! `fastcgi.spawn`: an application that the program starts.
+//! `fastcgi.spawn`: an application started by the server.
 
 use super::Application;
 use crate::config::error::ConfigError;
@@ -8,12 +8,12 @@ use crate::modules::{file, upstreams};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// An application to be started. All workers speak to the one that the program has started before them.
+/// An application to start. It is started once, before the workers, and shared by all of them.
 #[derive(Debug)]
 pub struct Spawn {
-    /// For the shell.
+    /// Shell command.
     pub command: String,
-    /// As whom it runs; `None`: as the server.
+    /// The user to run as; `None`: the server's.
     pub user: Option<String>,
     socket: OnceLock<PathBuf>,
 }
@@ -43,18 +43,18 @@ impl Spawn {
         Ok(Self { command: text(command)?, user, socket: OnceLock::new() })
     }
 
-    /// Tells where it takes its connections; the first one who says so is believed.
+    /// Sets its listening socket; only the first call counts.
     pub fn listens_at(&self, socket: PathBuf) {
         let _ = self.socket.set(socket);
     }
 
-    /// Where it takes its connections; nowhere, until it was started.
+    /// Its listening socket; empty until it is started.
     pub(in crate::modules) fn socket(&self) -> &Path {
         self.socket.get().map_or(Path::new(""), |socket| socket)
     }
 }
 
-/// Whether requests go to applications anywhere.
+/// Whether any path forwards to an application.
 pub fn is_used(settings: &Settings) -> bool {
     let paths = settings.hosts.iter().flat_map(|host| &host.paths);
     let mut handlers = paths
@@ -62,7 +62,7 @@ pub fn is_used(settings: &Settings) -> bool {
     handlers.any(|handler| handler.get::<Application>().is_some())
 }
 
-/// After a reload: an application that runs is spoken to where it takes its connections.
+/// After a reload: reuses the sockets of applications that are already running.
 pub fn take_over(settings: &Settings, before: &Settings) {
     for spawn in spawned(settings) {
         if let Some(old) = spawned(before).find(|old| old.is_same(spawn)) {
@@ -71,12 +71,12 @@ pub fn take_over(settings: &Settings, before: &Settings) {
     }
 }
 
-/// The applications that do not run for the settings `before`.
+/// The applications that are not already running for the settings `before`.
 pub fn not_running<'a>(settings: &'a Settings, before: &'a Settings) -> impl Iterator<Item = &'a Spawn> {
     spawned(settings).filter(|spawn| !spawned(before).any(|old| old.is_same(spawn)))
 }
 
-/// All applications that are to be started.
+/// All applications to start.
 pub fn spawned(settings: &Settings) -> impl Iterator<Item = &Spawn> {
     let upstreams =
         settings.global.get::<upstreams::Settings>().groups.iter().flat_map(|group| &group.upstreams);

@@ -1,5 +1,5 @@
-//! Content of requests whose length is not known when they begin: applications need the length first
-//! (CONTENT_LENGTH, RFC 3875 §4.1.2), so it is collected, in memory or in a file without a name.
+//! Buffers request content of unknown length: applications need the length first (CONTENT_LENGTH, RFC 3875 §4.1.2).
+//! It is kept in memory or in an unnamed file.
 
 mod file;
 
@@ -13,18 +13,18 @@ use std::io;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-/// Bytes that are collected in memory.
+/// Bytes buffered in memory.
 const IN_MEMORY: usize = 64 * 1024;
-/// Bytes of them that every request may have. The rest counts towards `limit-request-memory`, in steps of as many.
+/// The part granted to every request. The rest counts towards `limit-request-memory`, in steps of this size.
 const FREE: usize = 16 * 1024;
 
-/// What the content of one request may use.
+/// The buffer space of one request.
 pub(super) struct Room {
     uploads: Arc<Uploads>,
     client: Client,
-    /// What it has of the memory of all requests.
+    /// Its share of the memory of all requests.
     memory: ByteShare,
-    /// What its file has of the bytes of all such files.
+    /// Its share of the spool.
     disk: Option<SpoolShare>,
 }
 
@@ -35,52 +35,52 @@ impl Room {
         Self { uploads, client, memory, disk: None }
     }
 
-    /// Bytes that may be in memory.
+    /// The bytes it may hold in memory.
     fn in_memory(&self) -> usize {
         FREE + self.memory.bytes() as usize
     }
 
-    /// Takes more memory; whether there is any.
+    /// Reserves more memory; returns whether there is any.
     fn grow_memory(&mut self) -> bool {
         self.in_memory() < IN_MEMORY && self.memory.resize(self.memory.bytes() + FREE as u64)
     }
 
-    /// Takes `more` bytes of the disk.
+    /// Reserves `more` bytes of the spool.
     fn grow_disk(&mut self, more: u64) -> Result<(), NoRoom> {
         self.disk.get_or_insert_with(|| self.uploads.spool.share(self.client)).grow(more)
     }
 
-    /// Nothing is in memory any more.
+    /// Releases all memory.
     fn give_memory_back(&mut self) {
-        // Less always fits.
+        // Shrinking always succeeds.
         let _ = self.memory.resize(0);
     }
 }
 
-/// Content that is complete.
+/// Completely buffered content.
 pub(super) struct Spooled {
-    /// What is in the file, if there is more than fits into memory.
+    /// The beginning, if the content does not fit into memory.
     file: Option<SpoolFile>,
-    /// What stands behind it.
+    /// The rest, which follows the file's.
     memory: Vec<u8>,
     room: Room,
     length: u64,
     at: u64,
 }
 
-/// Why content was not collected.
+/// Why content was not buffered.
 #[derive(Debug)]
 pub(super) enum Failure {
     /// It broke off.
     Content(SourceError),
-    /// All such files together may have no more bytes.
+    /// The spool is exhausted.
     NoRoom(NoRoom),
-    /// The disk does not take it.
+    /// Writing to the file failed.
     Disk(io::Error),
 }
 
 impl Failure {
-    /// The status for the client, if its own content is not at fault (RFC 9110 §15.6.4, RFC 4918 §11.5).
+    /// The status for the client, if its content is not at fault (RFC 9110 §15.6.4, RFC 4918 §11.5).
     pub(super) fn status(&self) -> Status {
         match self {
             Self::NoRoom(_) => Status::SERVICE_UNAVAILABLE,
@@ -112,10 +112,10 @@ impl fmt::Display for Failure {
 }
 
 impl Spooled {
-    /// Collects `source` to its end.
+    /// Buffers `source` to its end.
     ///
     /// # Errors
-    /// It broke off, or there is no room for it.
+    /// It broke off, or there is no space for it.
     pub(super) async fn collect(mut source: impl Source, room: Room) -> Result<Self, Failure> {
         let mut all = Self { file: None, memory: Vec::new(), room, length: 0, at: 0 };
         loop {
@@ -149,7 +149,7 @@ impl Spooled {
         source.fill(cx, room, &mut self.memory).map_err(Failure::Content)
     }
 
-    /// Takes more memory, or moves what is there to the file.
+    /// Reserves more memory, or moves the content in memory to the file.
     async fn make_room(mut self) -> Result<Self, Failure> {
         if self.room.grow_memory() {
             self.memory.reserve_exact(FREE);
@@ -176,7 +176,7 @@ impl Source for Spooled {
         let in_file = self.length - self.memory.len() as u64;
         let room = room.min(IN_MEMORY);
         if let (Some(file), true) = (&mut self.file, self.at < in_file) {
-            // The smaller first: what is left may be more than a usize holds.
+            // Compare as u64: the rest of the file may exceed a usize.
             let room = (in_file - self.at).min(room as u64) as usize;
             let read = std::task::ready!(file.poll_read(cx, self.at, room, out));
             let bytes = read.map_err(|error| SourceError(format!("it cannot be read back: {error}")))?;
@@ -202,7 +202,7 @@ mod tests {
     use hayami_net::ByteBudget;
     use hayami_net::service::Address;
 
-    /// Gives so many bytes, in pieces of 1000.
+    /// Produces this many bytes, in pieces of 1000: bytes so far, and the total.
     struct Counting(usize, usize);
 
     impl Source for Counting {
@@ -223,7 +223,7 @@ mod tests {
         tokio::runtime::Builder::new_current_thread().build().expect("a runtime")
     }
 
-    /// So many bytes of memory and disk for all requests.
+    /// Limits of memory and disk for all requests, in bytes.
     fn uploads(memory: u64, disk: u64) -> Arc<Uploads> {
         Arc::new(Uploads { memory: Arc::new(ByteBudget::new(memory)), spool: Arc::new(Spool::new(disk)) })
     }

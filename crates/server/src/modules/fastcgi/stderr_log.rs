@@ -1,26 +1,26 @@
-//! What an application writes to its standard error, on its way to the error log.
+//! Copies an application's standard error to the error log.
 
 use crate::modules::upstreams::Pool;
 use hayami_client::ErrorSink;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-/// Bytes of one request that go to the log: a few traces.
+/// Most bytes logged per request: enough for a few stack traces.
 const MOST: usize = 16 * 1024;
 
-/// Bytes of a line.
+/// Most bytes of a line.
 const LINE: usize = 2 * 1024;
 
-/// Collects lines.
+/// Splits the output into lines and logs them.
 struct Words {
     pool: Rc<Pool>,
-    /// Whose words they are.
+    /// The upstream that log lines name.
     whose: String,
     line: RefCell<Vec<u8>>,
     left: Cell<usize>,
 }
 
-/// Where the words of an application go while it answers for `whose`.
+/// The sink for an application's standard error; log lines name `whose`.
 pub(super) fn sink(pool: &Rc<Pool>, whose: String) -> ErrorSink {
     let (line, left) = (RefCell::default(), Cell::new(MOST));
     let words = Words { pool: Rc::clone(pool), whose, line, left };

@@ -1,7 +1,7 @@
-//! The file cache of a worker: entries by handler and path, bounded in bytes and descriptors.
+//! The file cache of a worker: entries by handler and path, limited in bytes and descriptors.
 //!
-//! A hit hashes the path, compares it and clones an `Rc`: no allocation, no system call. What is rarely
-//! asked for makes room first; a scan of paths that are asked for once does not push out the others.
+//! A hit hashes the path, compares it and clones an `Rc`: no allocation, no system call. Rarely requested entries are
+//! evicted first; a scan of paths that are requested once does not evict the others.
 
 use super::entry::Entry;
 use super::roots::RootSlot;
@@ -17,16 +17,16 @@ use std::rc::{self, Rc};
 use std::sync::Weak;
 use std::time::Duration;
 
-/// Below this a worker's cache would hold next to nothing.
+/// Below this a worker's cache would be practically useless.
 const LEAST_BYTES: u64 = 4 << 20;
 /// The same for descriptors.
 const LEAST_DESCRIPTORS: u64 = 16;
-/// Longer paths are looked up every time: Linux takes none (PATH_MAX).
+/// Longer paths are not cached: Linux does not accept them (PATH_MAX).
 const LONGEST_PATH: usize = 4096;
-/// A file that nobody asks for that long is closed.
+/// A file that is not requested for this long is closed.
 const IDLE: Duration = Duration::from_secs(60);
 
-/// `file.cache.size` and `file.cache.descriptors`: bounds for the whole process.
+/// `file.cache.size` and `file.cache.descriptors`: limits for the whole process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CacheSettings {
     /// Bytes.
@@ -62,7 +62,7 @@ impl Equivalent<Key> for KeyRef<'_> {
     }
 }
 
-/// Counts descriptors as bytes, so that one bound holds both.
+/// Counts descriptors as bytes, so that one limit covers both.
 #[derive(Clone, Debug)]
 struct Weigh {
     bytes_per_descriptor: u64,
@@ -79,14 +79,14 @@ type Entries = Cache<Key, Rc<Entry>, Weigh, foldhash::fast::RandomState, Default
 /// The entries of all file handlers of a worker.
 pub struct FileCache {
     entries: RefCell<Entries>,
-    /// Copies of open files, also those that are no more in the cache but still being sent.
+    /// In-memory copies of open files, including those evicted from the cache but still being sent.
     copies: RefCell<Vec<Weak<[u8]>>>,
     most_copied: u64,
     next_handler: Cell<u32>,
-    /// Handlers that are gone, whose entries nothing asks for any more: those of generations before a reload.
+    /// Handlers that were dropped, whose entries are no longer used: those of generations before a reload.
     gone: RefCell<HashSet<u32>>,
     closes_idle_files: Cell<bool>,
-    /// Directories to be closed when nothing is asked of them.
+    /// Directories to close when they are idle.
     roots: RefCell<Vec<rc::Weak<RootSlot>>>,
 }
 
@@ -97,7 +97,7 @@ impl Default for FileCache {
 }
 
 impl FileCache {
-    /// A worker's share of the process's cache.
+    /// Creates a worker's share of the process's cache.
     pub fn new(settings: &CacheSettings, workers: usize) -> Self {
         let workers = workers.max(1) as u64;
         let size = (settings.size / workers).max(LEAST_BYTES.min(settings.size));
@@ -121,14 +121,14 @@ impl FileCache {
         }
     }
 
-    /// A number that no other handler of this worker has, nor had.
+    /// Returns a number that no other handler of this worker has ever had.
     pub fn new_handler(&self) -> u32 {
         let number = self.next_handler.get();
         self.next_handler.set(number.wrapping_add(1));
         number
     }
 
-    /// Has the entries of a handler dropped with the next look at what is idle.
+    /// Marks the entries of a handler to be removed by the next idle check.
     pub(super) fn forget_handler(&self, handler: u32) {
         self.gone.borrow_mut().insert(handler);
     }
@@ -139,15 +139,15 @@ impl FileCache {
         self.entries.borrow().get(&KeyRef { handler, path }).cloned()
     }
 
-    /// Keeps an entry in place of the one before, as long as there is room.
+    /// Inserts an entry, replacing the previous one, if there is room.
     pub fn insert(&self, handler: u32, path: &[u8], entry: Rc<Entry>) {
         if path.len() <= LONGEST_PATH {
             self.entries.borrow_mut().insert(Key { handler, path: path.into() }, entry);
         }
     }
 
-    /// Whether one more copy of an open file of this length may be made. Clients that take their time keep copies
-    /// alive that the cache has dropped: these count as well.
+    /// Whether one more copy of an open file of this length may be made. Slow clients keep copies alive that the cache
+    /// has evicted: these count as well.
     pub fn has_room_for_copy(&self, len: u64) -> bool {
         let mut copies = self.copies.borrow_mut();
         copies.retain(|copy| copy.strong_count() > 0);
@@ -155,27 +155,27 @@ impl FileCache {
         held + len <= self.most_copied
     }
 
-    /// Counts a copy for as long as somebody has it.
+    /// Counts a copy for as long as it is referenced.
     pub fn count_copy(&self, copy: &Shared) {
         self.copies.borrow_mut().push(copy.downgrade());
     }
 
-    /// Has `change` add to an entry that is kept, which weighs more from then on. What it returns is handed through.
+    /// Runs `change`, which adds to a cached entry and so increases its weight. Returns the result of `change`.
     pub fn grow<T>(&self, handler: u32, path: &[u8], entry: &Rc<Entry>, change: impl FnOnce() -> T) -> T {
-        // The cache counts on it that what it holds weighs the same until it leaves.
+        // The cache requires that the weight of an entry is constant while it is cached.
         self.entries.borrow_mut().remove(&KeyRef { handler, path });
         let result = change();
         self.insert(handler, path, Rc::clone(entry));
         result
     }
 
-    /// Lets go of all entries that hold descriptors. Those in use are closed when their transfers end.
+    /// Evicts all entries that hold descriptors. Those in use are closed when their transfers end.
     pub fn release_descriptors(&self) {
         self.entries.borrow_mut().retain(|_, entry| entry.descriptors() == 0);
     }
 
-    /// Lets go of the descriptors that no request has asked for lately: a removed file occupies its disk as long as it is
-    /// open, a directory that is open keeps its disk from being unmounted.
+    /// Closes the descriptors that no request has used lately: a removed file occupies its disk as long as it is open,
+    /// an open directory prevents its disk from being unmounted.
     fn close_idle(&self, now: Instant) {
         let in_use = |entry: &Entry| entry.descriptors() == 0 || entry.is_fresh(now, IDLE);
         let gone = self.gone.take();
@@ -185,12 +185,12 @@ impl FileCache {
             .retain(|root| root.upgrade().map(|root| root.close_idle(now, IDLE)).is_some());
     }
 
-    /// Has a directory closed when nothing has been asked of it for a while.
+    /// Registers a directory to be closed when it is idle.
     pub(super) fn close_when_idle(&self, root: &Rc<RootSlot>) {
         self.roots.borrow_mut().push(Rc::downgrade(root));
     }
 
-    /// Begins to do so every now and then; within a worker's runtime only.
+    /// Starts the periodic idle check; within a worker's runtime only.
     pub fn close_idle_files(self: &Rc<Self>, clock: &Rc<Clock>) {
         if tokio::runtime::Handle::try_current().is_err() || self.closes_idle_files.replace(true) {
             return;
@@ -216,7 +216,7 @@ impl FileCache {
     }
 }
 
-/// Connections need descriptors too: the cache takes at most a quarter of what the process may open.
+/// Connections need descriptors too: the cache takes at most a quarter of the process's limit.
 fn descriptor_bound(settings: &CacheSettings) -> u64 {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(u64::MAX);
     settings.descriptors.min(limit / 4)

@@ -1,7 +1,7 @@
-//! `file.custom-handler`: directives that hold for files with certain extensions only.
+//! `file.custom-handler`: directives that apply only to files with certain extensions.
 //!
-//! A handler among them answers in place of the file. Directives that change responses (`header.*`,
-//! `expires`, `compress`) are applied before those of the path, which follow as for every answer of the path.
+//! If they include a handler, it responds in place of the file. Directives that change responses (`header.*`,
+//! `expires`, `compress`) are applied before those of the path, which apply to every response of the path.
 
 use super::mime::{extension, extension_of};
 use crate::config::directive::{Level, Scope};
@@ -20,15 +20,15 @@ use std::rc::Rc;
 pub(super) struct Rule {
     /// Extensions in lower case, without their dot.
     extensions: Vec<String>,
-    /// `extension: default`: every file that no other rule is for.
+    /// `extension: default`: every file that no other rule matches.
     default: bool,
-    /// What the rule's own directives set.
+    /// The settings of the rule's own directives.
     inherited: Inheritance,
-    /// What answers in place of the file.
+    /// The handler that responds in place of the file.
     handler: Option<HandlerSettings>,
 }
 
-/// The rules in force; later ones go before earlier ones.
+/// The rules in force; later ones take precedence.
 #[derive(Clone, Debug, Default)]
 pub struct Rules(Vec<Rule>);
 
@@ -60,7 +60,7 @@ pub(super) fn set(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError>
     Ok(())
 }
 
-/// Directives that may stand here and have no effect: what they are about belongs to a path.
+/// Warns of directives that are allowed here but have no effect, because they concern whole paths.
 fn warn_of_others(scope: &mut Scope<'_>, node: &Node) {
     let Ok(pairs) = node.mapping() else { return };
     for (key, name) in pairs.iter().filter_map(|(key, _)| Some((key, key.text().ok()?))) {
@@ -74,8 +74,8 @@ fn warn_of_others(scope: &mut Scope<'_>, node: &Node) {
     }
 }
 
-/// What the directives of the rule set, and its handlers. What outer levels set for responses is left out:
-/// that is applied to every answer of the path anyway.
+/// The settings of the rule's directives, and its handlers. What outer levels set for responses is left out, since
+/// that is applied to every response of the path anyway.
 fn own_settings(scope: &mut Scope<'_>, node: &Node) -> (Inheritance, Vec<HandlerSettings>) {
     let mut nothing = Inheritance::default();
     *nothing.get_mut() = scope.inherited.get::<fastcgi::Settings>().clone();
@@ -92,7 +92,7 @@ fn own_settings(scope: &mut Scope<'_>, node: &Node) -> (Inheritance, Vec<Handler
 }
 
 impl Rules {
-    /// What decides which rule a file falls under.
+    /// The matcher that finds the rule of a file.
     pub(super) fn matcher(&self) -> Matcher {
         let names = |rule: &Rule| Names {
             extensions: rule.extensions.clone(),
@@ -129,16 +129,16 @@ impl Rules {
 /// Finds the rule of a file.
 pub(super) struct Matcher(Vec<Names>);
 
-/// Which files a rule is for.
+/// Which files a rule matches.
 struct Names {
     extensions: Vec<String>,
     default: bool,
-    /// They are scripts: a handler answers for them.
+    /// Whether they are scripts, that is, the rule has a handler.
     scripts: bool,
 }
 
 impl Matcher {
-    /// The index of the rule for the file of that path.
+    /// The index of the rule for the file at that path.
     pub(super) fn find(&self, path: &[u8]) -> Option<usize> {
         let extension = extension(path);
         let named =
@@ -146,18 +146,18 @@ impl Matcher {
         self.0.iter().rposition(named).or_else(|| self.0.iter().rposition(|names| names.default))
     }
 
-    /// The index of the rule for the file of that path, if it is a script.
+    /// The index of the rule for the file at that path, if it is a script.
     pub(super) fn script(&self, path: &[u8]) -> Option<usize> {
         self.find(path).filter(|rule| self.0[*rule].scripts)
     }
 
-    /// Whether there are scripts.
+    /// Whether any rule matches scripts.
     pub(super) fn has_scripts(&self) -> bool {
         self.0.iter().any(|names| names.scripts)
     }
 }
 
-/// What a rule changes of a response.
+/// The filters of a rule, which change responses.
 pub(super) struct Filters(Vec<Box<dyn Filter>>);
 
 impl Filters {

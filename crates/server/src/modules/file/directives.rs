@@ -181,7 +181,7 @@ pub const DIRECTIVES: &[Directive] = &[
     ),
 ];
 
-/// Loading reads a file whole; more than this would hold up the loop.
+/// Loading reads a file whole; more than this would block the event loop for too long.
 const LARGEST_IN_MEMORY: u64 = 16 << 20;
 
 fn own<'s>(scope: &'s mut Scope<'_>) -> &'s mut Settings {

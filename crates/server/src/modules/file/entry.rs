@@ -1,7 +1,7 @@
-//! What the cache keeps of a path: the answer made ready, and the states of the files it came from.
+//! Cache entries: the prepared response for a path, and the states of the files it was made from.
 //!
-//! An entry knows nothing of a request and nothing of a protocol version: any number of requests and
-//! streams share one, and so one open descriptor.
+//! An entry is independent of requests and protocol versions: any number of requests and streams share it, and so its
+//! one open descriptor.
 
 use super::root::{Fingerprint, Root, Timestamp};
 use hayami_http::negotiate::Coding;
@@ -14,14 +14,14 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What is at a path.
+/// What was found at a path.
 #[derive(Debug)]
 pub enum Found {
     /// A file and its precompressed variants.
     File(ServedFile),
-    /// A directory asked for without its slash: redirect to the path with this behind it.
+    /// A directory requested without its slash: redirect to the path with this appended.
     Directory(Box<[u8]>),
-    /// A file that the handler of this rule of `file.custom-handler` answers for; its path below the root.
+    /// A file for the handler of this rule of `file.custom-handler`; its path below the root.
     Script(usize, Box<[u8]>),
     /// The listing of a directory.
     Listing(Representation),
@@ -34,16 +34,16 @@ pub enum Found {
 /// A file to be served.
 #[derive(Debug)]
 pub struct ServedFile {
-    /// At least one; not more than one of each coding.
+    /// At least one; at most one per coding.
     pub representations: Box<[Representation]>,
-    /// Which of the rules of `file.custom-handler` holds for it.
+    /// The rule of `file.custom-handler` that applies to it.
     pub rule: Option<usize>,
-    /// Its name, if it is the index file of the directory that the path names and may belong to another path of the
+    /// Its name, if it is the index file of the requested directory and may belong to another path of the
     /// configuration.
     pub index: Option<Arc<[u8]>>,
 }
 
-/// One form of a file (RFC 9110 §3.2), ready to be sent.
+/// A representation of a file (RFC 9110 §3.2), ready to be sent.
 #[derive(Debug)]
 pub struct Representation {
     /// Its content coding.
@@ -58,44 +58,44 @@ pub struct Representation {
     pub body: Body,
 }
 
-/// Where the bytes of a representation are.
+/// Where the content of a representation is.
 #[derive(Debug)]
 pub enum Body {
     /// In memory.
     Memory(Shared),
     /// In an open file.
     File(OpenFile),
-    /// In an open gzip file; they have to be unpacked and their number is not known.
+    /// In an open gzip file; the content must be decompressed, and its length is unknown.
     Packed(Arc<File>),
 }
 
-/// An open file that is served.
+/// An open file.
 #[derive(Debug)]
 pub struct OpenFile {
     /// The file.
     pub file: Arc<File>,
     /// Its length in bytes.
     pub len: u64,
-    /// How often it was requested where a copy in memory would help; starts again from 0 when it is large.
+    /// Number of requests that would have benefited from a copy in memory; wraps around to 0.
     pub asked: Cell<u8>,
-    /// The copy.
+    /// The copy in memory.
     pub copy: OnceCell<Shared>,
 }
 
 impl OpenFile {
-    /// Without a copy in memory.
+    /// Creates one without a copy in memory.
     pub fn new(file: Arc<File>, len: u64) -> Self {
         Self { file, len, asked: Cell::new(0), copy: OnceCell::new() }
     }
 }
 
 impl Representation {
-    /// What conditions are compared with.
+    /// The validators for conditional requests.
     pub fn validators(&self) -> conditional::Validators<'_> {
         conditional::Validators { etag: self.fields.get(Known::ETag), modified: self.modified }
     }
 
-    /// Number of bytes; `None` if it has to be unpacked to know.
+    /// Length in bytes; `None` if unknown because it must be decompressed.
     pub fn len(&self) -> Option<u64> {
         match &self.body {
             Body::Memory(bytes) => Some(bytes.len() as u64),
@@ -104,7 +104,7 @@ impl Representation {
         }
     }
 
-    /// All bytes. Allocates only if they have to be unpacked.
+    /// The whole content. Allocates only if it must be decompressed.
     pub fn content(&self) -> Content {
         match &self.body {
             Body::Memory(bytes) if bytes.is_empty() => Content::Empty,
@@ -116,7 +116,7 @@ impl Representation {
         }
     }
 
-    /// The bytes of `range`, which lies within the length.
+    /// The bytes in `range`, which must be within the length.
     pub fn part(&self, range: &Range<u64>) -> Content {
         let len = range.end - range.start;
         match &self.body {
@@ -129,7 +129,7 @@ impl Representation {
     }
 }
 
-/// A path that was looked at while the entry was made, and what was there.
+/// A path examined while the entry was made, and its state.
 #[derive(Debug)]
 pub struct Watched {
     path: Box<[u8]>,
@@ -137,7 +137,7 @@ pub struct Watched {
 }
 
 impl Watched {
-    /// Takes note of a path.
+    /// Records a path and its state.
     pub fn new(path: &[u8], state: Result<Fingerprint, Errno>) -> Self {
         Self { path: path.into(), state: state.map_err(absence) }
     }
@@ -146,13 +146,13 @@ impl Watched {
         root.stat_below(&self.path).map_err(absence) == self.state
     }
 
-    /// Whether it changed so shortly before `now` that another change may bear the same time.
+    /// Whether it changed so shortly before `now` that another change may have the same timestamp.
     fn is_racy(&self, now: Timestamp) -> bool {
         self.state.is_ok_and(|f| is_recent(f.modified, now) || is_recent(f.changed, now))
     }
 }
 
-/// All the ways in which the kernel says that nothing is there, as one.
+/// Maps all errors that mean the file does not exist to one.
 fn absence(error: Errno) -> Errno {
     match error {
         Errno::NOTDIR | Errno::NAMETOOLONG => Errno::NOENT,
@@ -160,24 +160,24 @@ fn absence(error: Errno) -> Errno {
     }
 }
 
-/// Two seconds: the coarsest time stamps are FAT's; ext4 and xfs tick every 1 to 10 ms.
+/// Two seconds: the coarsest timestamps are FAT's; ext4 and xfs tick every 1 to 10 ms.
 fn is_recent(then: Timestamp, now: Timestamp) -> bool {
     (now.seconds - then.seconds).abs() <= 2
 }
 
-/// A cached answer.
+/// A cached response.
 #[derive(Debug)]
 pub struct Entry {
-    /// What is at the path.
+    /// What was found at the path.
     pub found: Found,
     watched: Box<[Watched]>,
-    /// Made from files that were changing: the same states do not prove the same content.
+    /// Whether it was made from files that were changing: equal states do not prove equal content.
     racy: bool,
     validated: Cell<Instant>,
 }
 
 impl Entry {
-    /// An entry made at `now` by looking at `watched`.
+    /// An entry made at `now` by examining `watched`.
     pub fn new(found: Found, watched: Vec<Watched>, now: Timestamp, validated: Instant) -> Self {
         let racy = watched.iter().any(|w| w.is_racy(now)) || matches!(found, Found::Listing(_));
         Self { found, watched: watched.into(), racy, validated: Cell::new(validated) }
@@ -189,7 +189,7 @@ impl Entry {
         now.saturating_duration_since(self.validated.get()) < interval
     }
 
-    /// Looks whether everything is as it was, and if so makes the entry fresh again.
+    /// Checks whether everything is unchanged, and if so marks the entry as fresh.
     pub fn revalidate(&self, root: &Root, now: Instant) -> bool {
         let same = !self.racy && self.watched.iter().all(|w| w.is_current(root));
         if same {
@@ -203,7 +203,7 @@ impl Entry {
         self.representations().iter().filter(|r| !matches!(r.body, Body::Memory(_))).count()
     }
 
-    /// Bytes in memory, about.
+    /// Approximate bytes in memory.
     pub fn bytes(&self) -> usize {
         let contents = self.representations().iter().map(|r| match &r.body {
             Body::Memory(bytes) => bytes.len() + 512,
@@ -213,7 +213,7 @@ impl Entry {
         contents.sum::<usize>() + self.watched.iter().map(|w| w.path.len() + 128).sum::<usize>() + 256
     }
 
-    /// The forms that it has ready.
+    /// The prepared representations.
     pub fn representations(&self) -> &[Representation] {
         match &self.found {
             Found::File(file) => &file.representations,

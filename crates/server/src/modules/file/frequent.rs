@@ -1,7 +1,7 @@
-//! Open files that are asked for often: their content is kept in memory for connections that copy it anyway.
+//! Frequently requested open files: their content is kept in memory for connections that copy it anyway.
 //!
-//! Over TCP in clear and HTTP/1.1, `sendfile` copies nothing, and nothing is gained. TLS and the frames of HTTP/2 take
-//! content through this process: there a copy in memory saves a read for each piece of each response.
+//! Over cleartext TCP with HTTP/1.1, `sendfile` copies nothing, and nothing is gained. TLS and the frames of HTTP/2
+//! pass content through this process: there a copy in memory saves a read for each piece of each response.
 
 use super::cache::FileCache;
 use super::entry::{Body, Entry, OpenFile};
@@ -11,19 +11,19 @@ use hayami_http::{Content, Response, Version};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// The request that makes the copy. A file that is asked for once or twice is not worth it.
+/// The request that makes the copy. A file that is requested once or twice is not worth it.
 const OFTEN: u8 = 3;
-/// If it cannot be copied then, the next try comes after that many more.
+/// If the copy cannot be made then, the next attempt is after this many more requests.
 const RETRY: u8 = 16;
 
-/// Whether content of a file that goes to this client is copied on its way.
+/// Whether file content for this client is copied on its way.
 #[inline]
 fn is_copied(exchange: &Exchange<'_>) -> bool {
     exchange.connection.tls.is_some() || exchange.head.version() >= Version::Http2
 }
 
-/// Answers from the copy in memory where there is one, or is one now. Where `response` is anything but a piece of one
-/// of the entry's files, nothing happens.
+/// Replaces the content by the copy in memory, if there is one or one can be made now. Does nothing unless `response`
+/// is a piece of one of the entry's files.
 #[inline]
 pub(super) fn answer_from_memory(
     exchange: &Exchange<'_>,
@@ -46,13 +46,13 @@ pub(super) fn answer_from_memory(
     }
 }
 
-/// Counts a request for a file; whether it is time to copy it.
+/// Counts a request for a file; returns whether it is time to copy it.
 fn is_time(open: &OpenFile) -> bool {
     open.asked.set((open.asked.get() + 1) % RETRY);
     open.asked.get() == OFTEN
 }
 
-/// Copies a file to memory, if that holds up nothing and there is room.
+/// Copies a file to memory, if that blocks nothing and there is room.
 #[cold]
 fn make_copy(open: &OpenFile, entry: &Rc<Entry>, (files, handler, key): (&FileCache, u32, &[u8])) -> bool {
     if !files.has_room_for_copy(open.len) {

@@ -1,7 +1,7 @@
-//! Unpacks NAME.gz for clients that do not take gzip (`file.send-compressed: gunzip`).
+//! Decompresses NAME.gz for clients that do not accept gzip (`file.send-compressed: gunzip`).
 //!
-//! Small files are unpacked once and kept; others are unpacked anew for every response, in a thread
-//! of the blocking pool, piece by piece as the client takes them.
+//! Small files are decompressed once and cached; others are decompressed for every response, on a thread of the
+//! blocking pool, piece by piece as the client reads.
 
 use flate2::read::MultiGzDecoder;
 use hayami_http::{Source, SourceError};
@@ -14,20 +14,20 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-/// Most bytes, unpacked, that are kept in memory.
+/// Most decompressed bytes that are kept in memory.
 pub(super) const IN_MEMORY: usize = 256 << 10;
 
-/// Bytes that are unpacked at a time.
+/// Bytes that are decompressed at a time.
 const PIECE: usize = 128 << 10;
 
-/// Unpacks all of `packed`; `None` if it is malformed or more than `limit` bytes come out.
+/// Decompresses all of `packed`; `None` if it is malformed or decompresses to more than `limit` bytes.
 pub(super) fn unpack(packed: &[u8], limit: usize) -> Option<Vec<u8>> {
     let mut unpacked = Vec::new();
     MultiGzDecoder::new(packed).take(limit as u64 + 1).read_to_end(&mut unpacked).ok()?;
     (unpacked.len() <= limit).then_some(unpacked)
 }
 
-/// A file read from its start, whatever its own position.
+/// Reads a file from its start, regardless of its file offset.
 struct FromStart {
     file: Arc<File>,
     at: u64,
@@ -41,7 +41,7 @@ impl Read for FromStart {
     }
 }
 
-/// What a thread works on: the decoder, and the piece that it made last (empty at the end).
+/// The state of a thread: the decoder, and the last piece it produced (empty at the end).
 struct Work {
     decoder: MultiGzDecoder<FromStart>,
     piece: Vec<u8>,
@@ -56,13 +56,13 @@ impl Work {
 }
 
 enum State {
-    /// The piece from this index on is still to be sent.
+    /// The piece from this index on has yet to be sent.
     Sending(Box<Work>, usize),
     Working(Task<io::Result<Box<Work>>>),
     Ended,
 }
 
-/// The unpacked bytes of a gzip file, as content.
+/// Streams the decompressed bytes of a gzip file.
 pub(super) struct Unpacking(State);
 
 impl Unpacking {

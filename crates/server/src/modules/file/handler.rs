@@ -1,9 +1,8 @@
-//! `file.dir` and `file.file`: the way of a request from its path to the cache, the disk, the answer.
+//! `file.dir` and `file.file`: handles requests, from the path to the cache, the disk, and the response.
 //!
-//! The fast way is [`FileHandler::handle`] with a fresh entry; everything else is in functions of its
-//! own: validation (one statx per path watched, which waits only if the kernel has forgotten a name it
-//! knew when the entry was made), loading in the loop from what the kernel has at hand, loading in a
-//! thread of the blocking pool.
+//! The fast path is [`FileHandler::handle`] with a fresh entry; everything else is in functions of its own: validation
+//! (one statx per watched path, which blocks only if the kernel has evicted a name it knew when the entry was made),
+//! loading on the event loop from the kernel's memory, loading on a thread of the blocking pool.
 
 use super::cache::FileCache;
 use super::custom::Filters;
@@ -28,35 +27,35 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Scripts in front of one path that are looked for. A path that is honest has one.
+/// Most scripts in front of one path to look for. A legitimate path has one.
 const MOST_FRONTS: usize = 8;
 
-/// What a handler serves.
+/// Which files a handler serves.
 pub(super) enum FileMapping {
-    /// Whatever is below the root, by the path behind the prefix.
+    /// All files below the root, by the path behind the prefix.
     Below,
     /// The file of this name in the root, whatever the path behind the prefix.
     Only(Box<[u8]>),
 }
 
-/// Serves a directory or a file. A handle of its own that an answer which comes later can keep.
+/// Serves a directory or a file. Shared with responses that are completed later.
 pub(super) struct FileHandler(Rc<Server>);
 
 struct Server {
     place: FileMapping,
     root: Rc<RootSlot>,
-    /// Part of every key in the cache; another one when another directory takes the root's place.
+    /// Part of every cache key; changes when another directory takes the root's place.
     id: Cell<u32>,
     plan: Arc<Plan>,
-    /// By index of the rule of `file.custom-handler`.
+    /// Filters, by index of the rule of `file.custom-handler`.
     rules: Vec<Filters>,
-    /// The same, of those rules that have a handler.
+    /// Handlers, by index of the same rules.
     handlers: Vec<Option<Rc<dyn Handler>>>,
     has_scripts: bool,
-    /// The path of the root as others find it.
+    /// The absolute path of the root, for scripts.
     absolute: Rc<Path>,
     interval: Duration,
-    /// Files up to that many bytes are copied to memory when they are asked for often.
+    /// Files up to this many bytes are copied to memory when they are requested often.
     most_frequent: u64,
     files: Rc<FileCache>,
     loading: Loading,
@@ -70,7 +69,7 @@ impl Drop for Server {
 }
 
 impl FileHandler {
-    /// Opens the root, if it is there.
+    /// Opens the root, if it exists.
     ///
     /// # Errors
     /// This system can never serve it as configured.
@@ -137,7 +136,7 @@ impl Handler for FileHandler {
     }
 }
 
-/// The response of an answer that is there.
+/// The response of an outcome that is complete.
 #[inline]
 fn answered(outcome: &mut Outcome) -> Option<&mut Response> {
     match outcome {
@@ -148,7 +147,7 @@ fn answered(outcome: &mut Outcome) -> Option<&mut Response> {
 }
 
 impl FileHandler {
-    /// Makes the entry anew from what the kernel has in memory, if that is enough.
+    /// Loads the entry from the kernel's memory, if that suffices.
     fn load_now(&self, exchange: &Exchange<'_>, now: Instant) -> Outcome {
         let server = &*self.0;
         match server.load(exchange.path, exchange.below, now) {
@@ -161,7 +160,7 @@ impl FileHandler {
         }
     }
 
-    /// A script whose path is only the front of the request's: `/index.php` of `/index.php/a`.
+    /// Handles a path that only begins with that of a script: `/index.php` of `/index.php/a`.
     fn script_in_front(&self, exchange: &Exchange<'_>, now: Instant) -> Option<Outcome> {
         let (server, path) = (&*self.0, exchange.path);
         for end in server.fronts(path, exchange.below) {
@@ -184,12 +183,12 @@ impl FileHandler {
         None
     }
 
-    /// Makes the entry anew in a thread of the blocking pool, that of a script in front of the path first.
+    /// Loads the entry on a thread of the blocking pool, starting with those of scripts in front of the path.
     fn load_later(&self, exchange: &Exchange<'_>, now: Instant) -> Outcome {
         let server = Rc::clone(&self.0);
         let head = exchange.head.clone();
         let (path, below) = (exchange.path.to_vec(), exchange.below);
-        // What is found below one root must not be kept as found below the next.
+        // What is found below one root must not be cached for the next.
         let id = server.id.get();
         Outcome::later(async move {
             for end in server.fronts(&path, below) {
@@ -208,18 +207,18 @@ impl FileHandler {
 }
 
 impl Server {
-    /// What tells paths apart in the cache.
+    /// The part of the path that distinguishes entries in the cache.
     #[inline]
     fn key<'a>(&self, path: &'a [u8], below: usize) -> &'a [u8] {
         match self.place {
-            // With prefix `/a`, `/a` and `/a/` are two answers, but nothing is below either.
+            // With prefix `/a`, `/a` and `/a/` have different responses, but both have an empty rest.
             FileMapping::Below if below >= path.len() && path.ends_with(b"/") => b"/",
             FileMapping::Below => path.get(below..).unwrap_or_default(),
             FileMapping::Only(_) => b"",
         }
     }
 
-    /// Where scripts may end that are only the front of a path, for as many as are looked for.
+    /// The ends of possible scripts that are only the front of a path, up to the limit.
     fn fronts<'a>(&'a self, path: &'a [u8], below: usize) -> impl Iterator<Item = usize> + use<'a> {
         let looks = self.has_scripts && matches!(self.place, FileMapping::Below);
         let slashes = (below + 1..path.len()).filter(move |at| looks && path[*at] == b'/');
@@ -242,7 +241,7 @@ impl Server {
         Ok(())
     }
 
-    /// The directory that is open.
+    /// The open directory.
     fn root(&self) -> Result<Arc<Root>, Failure> {
         self.root.get().ok_or(Failure::Io(Errno::NOENT))
     }
@@ -264,7 +263,7 @@ impl Server {
         }
     }
 
-    /// Loads in the loop; if descriptors have run out, once more without those of the cache.
+    /// Loads on the event loop; if descriptors have run out, once more after the cache has released its own.
     fn load(&self, path: &[u8], below: usize, now: Instant) -> Result<Entry, Failure> {
         let root = self.root()?;
         let wanted = self.wanted(path, below);
@@ -277,7 +276,7 @@ impl Server {
         }
     }
 
-    /// Loads in the blocking pool, once for all who ask for the path at the same time.
+    /// Loads in the blocking pool, once for all concurrent requests for the path.
     async fn load_together(
         &self,
         id: u32,
@@ -286,7 +285,7 @@ impl Server {
         now: Instant,
     ) -> Result<Rc<Entry>, Failure> {
         let key = self.key(path, below);
-        // With interval zero nobody may be told what another one asked the disk before.
+        // With interval zero, a request must not get what another one has read from disk before.
         while !self.interval.is_zero() && self.loading.wait_for(key).await {
             if let Some(entry) = self.files.get(id, key)
                 && entry.is_fresh(now, self.interval)
@@ -307,7 +306,7 @@ impl Server {
         let (root, plan) = (self.root()?, Arc::clone(&self.plan));
         let wanted = OwnedWanted::of(self.wanted(path, below));
         let task = move || load(&root, &plan, wanted.borrow(), Patience::Unlimited, now);
-        // The task does not panic; it is refused if too many wait for the disk.
+        // The task does not panic; it is rejected if too many tasks wait for the disk.
         blocking::run(Lane::Files, task).await.unwrap_or(Err(Failure::Exhausted))
     }
 
@@ -354,14 +353,14 @@ impl Server {
         response
     }
 
-    /// The index file of a directory. The path that it may have of its own may take other methods.
+    /// The index file of a directory. If another path handles it, that one may allow other methods.
     #[cold]
     fn index(&self, file: &ServedFile, name: &Arc<[u8]>, head: &RequestHead, path: &[u8]) -> Outcome {
         let response = respond::other_method(head.method()).unwrap_or_else(|| self.file(file, head, path));
         Outcome::Index(Box::new(IndexFile { name: Arc::clone(name), response }))
     }
 
-    /// Lists a directory in another view. That takes a moment, and a thread that no file waits for.
+    /// Lists a directory in another view. That takes a while, so it runs in a separate lane of the blocking pool.
     #[cold]
     fn list_later(&self, path: &[u8], below: usize, view: View) -> Outcome {
         let root = match self.root() {
@@ -379,7 +378,7 @@ impl Server {
         })
     }
 
-    /// What becomes of a request for a script, with `info` behind it.
+    /// Passes a request to the handler of a script, with `info` behind its name.
     fn script(&self, entry: &Entry, path: &[u8], info: &[u8], below: usize) -> Option<Outcome> {
         let Found::Script(rule, file) = &entry.found else { return None };
         let handler = Rc::clone(self.handlers.get(*rule)?.as_ref()?);
@@ -405,7 +404,7 @@ fn failed(failure: Failure, root: &Path, path: &[u8]) -> Outcome {
     }
 }
 
-/// A [`Wanted`] that can go to another thread.
+/// A [`Wanted`] that can be sent to another thread.
 enum OwnedWanted {
     Path { path: Vec<u8>, shown: Vec<u8> },
     File(Vec<u8>),

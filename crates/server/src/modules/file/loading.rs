@@ -1,11 +1,11 @@
-//! Paths that are being loaded in the blocking pool, so that a thousand requests for a cold file read it
-//! once and occupy one thread.
+//! Paths being loaded in the blocking pool, so that a thousand requests for a cold file read it once and occupy one
+//! thread.
 
 use std::cell::RefCell;
 use std::rc::Rc;
 use tokio::sync::Notify;
 
-/// The loads under way of one handler.
+/// The loads of one handler in progress.
 #[derive(Default)]
 pub(super) struct Loading(RefCell<Vec<Running>>);
 
@@ -15,7 +15,7 @@ struct Running {
 }
 
 impl Loading {
-    /// Waits for the end of a load of this key. `false` at once if there is none.
+    /// Waits for the end of a load of this key. Returns false at once if there is none.
     pub(super) async fn wait_for(&self, key: &[u8]) -> bool {
         let ended = self.0.borrow().iter().find(|load| *load.key == *key).map(|load| Rc::clone(&load.ended));
         match ended {
@@ -27,7 +27,7 @@ impl Loading {
         }
     }
 
-    /// Begins a load, which ends when what is returned is dropped: also if nobody waits for it any more.
+    /// Starts a load, which ends when the returned guard is dropped, even if nothing waits for it any more.
     pub(super) fn begin(&self, key: &[u8]) -> Load<'_> {
         let ended = Rc::new(Notify::new());
         self.0.borrow_mut().push(Running { key: key.into(), ended: Rc::clone(&ended) });
@@ -35,7 +35,7 @@ impl Loading {
     }
 }
 
-/// A load under way.
+/// A load in progress.
 pub(super) struct Load<'a> {
     loading: &'a Loading,
     ended: Rc<Notify>,

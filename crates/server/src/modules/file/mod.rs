@@ -1,4 +1,4 @@
-//! Static files: `file.dir`, `file.file` and what goes with them.
+//! Static files: `file.dir`, `file.file` and related directives.
 //!
 //! ```text
 //! handler ── cache ─ hit ──────────────────────────▶ respond ─▶ Response
@@ -6,9 +6,9 @@
 //!    └─ miss ─ load ─ root (openat2) ─ read ─ entry ──▶ │   (mime, listing, gunzip, multipart)
 //! ```
 //!
-//! A fresh entry answers without a system call and without an allocation; `tests/file_allocations.rs`
-//! counts. Nothing here knows of connections or protocol versions: entries hold fields and bytes.
-//! How long an entry may be served without looking at the disk is `file.cache.revalidate`.
+//! A fresh entry is served without a system call or an allocation; `tests/file_allocations.rs` counts them. Nothing
+//! here depends on connections or protocol versions: entries hold fields and bytes. How long an entry may be served
+//! without checking the disk is `file.cache.revalidate`.
 
 mod cache;
 mod custom;
@@ -64,9 +64,9 @@ pub enum SendCompressed {
     /// No.
     #[default]
     Off,
-    /// To clients that take them.
+    /// To clients that accept them.
     On,
-    /// The same; and where NAME.gz is there without NAME, it is unpacked for clients that do not take it.
+    /// As `On`; and where only NAME.gz exists, it is decompressed for clients that do not accept gzip.
     Gunzip,
 }
 
@@ -85,12 +85,12 @@ pub struct Settings {
     pub mime: MimeSettings,
     /// Which symbolic links are followed.
     pub symlinks: Symlinks,
-    /// How long an entry is served before its files are looked at again.
+    /// How long an entry is served before its files are checked again.
     pub revalidate: Duration,
-    /// Files up to that many bytes are kept in memory, others open.
+    /// Files up to this many bytes are kept in memory, larger ones open.
     pub max_file_size: u64,
-    /// Of larger files that are asked for often, those up to that many bytes are kept in memory as well, for connections
-    /// that copy content.
+    /// Larger files up to this many bytes are also kept in memory if they are requested often, for connections that
+    /// copy content.
     pub max_frequent_file_size: u64,
     /// `file.custom-handler`.
     pub rules: Rules,
@@ -141,7 +141,7 @@ pub struct FileSettings {
 
 impl HandlerSetting for FileSettings {}
 
-/// What loading a file needs of the settings; threads of the blocking pool share it.
+/// The settings needed to load a file; shared with threads of the blocking pool.
 struct Plan {
     index: Vec<String>,
     dirlisting: bool,
@@ -174,7 +174,7 @@ impl Plan {
 /// The handler of a `file.dir`.
 ///
 /// # Errors
-/// This system can never serve it as configured; a line for the user.
+/// This system can never serve it as configured; a message for the user.
 pub fn build_dir(settings: &DirSettings, route: &RouteContext<'_>) -> Result<Box<dyn Handler>, String> {
     let root = settings.path.clone();
     build(FileMapping::Below, "file.dir", root, route)
@@ -183,7 +183,7 @@ pub fn build_dir(settings: &DirSettings, route: &RouteContext<'_>) -> Result<Box
 /// The handler of a `file.file`.
 ///
 /// # Errors
-/// This system can never serve it as configured; a line for the user.
+/// This system can never serve it as configured; a message for the user.
 pub fn build_file(settings: &FileSettings, route: &RouteContext<'_>) -> Result<Box<dyn Handler>, String> {
     use std::os::unix::ffi::OsStrExt;
     let path = &settings.path;
@@ -228,7 +228,7 @@ fn cannot_serve(directive: &str, path: &Path, error: Errno) -> String {
     }
 }
 
-/// Why a path cannot be served, and what to do, which may be nothing.
+/// Why a path cannot be served, and a remedy, which may be empty.
 fn fault(directive: &str, path: &Path, error: Errno) -> (String, &'static str) {
     let path = path.display();
     match error {

@@ -7,8 +7,8 @@ use std::hash::{BuildHasher, RandomState};
 use std::ops::Range;
 
 thread_local! {
-    /// Unpredictable, so that no file can hold the boundary by intent (RFC 2046 §5.1.1), and another
-    /// one for every response.
+    /// Unpredictable, so that no file can contain the boundary on purpose (RFC 2046 §5.1.1), and different for every
+    /// response.
     static BOUNDARY: Cell<u64> = Cell::new(RandomState::new().hash_one(std::process::id()));
 }
 
@@ -18,8 +18,7 @@ fn next_boundary() -> String {
     format!("hayami-{number:016x}")
 }
 
-/// The value of Content-Type and the content of a 206 response with these parts of `whole`, which is
-/// `len` bytes long.
+/// Content-Type and content of a 206 response with these parts of `whole`, which is `len` bytes long.
 pub(super) fn byteranges(whole: &Representation, ranges: &[Range<u64>], len: u64) -> (Vec<u8>, Content) {
     let boundary = next_boundary();
     let media_type = whole.fields.get(Known::ContentType).unwrap_or(b"application/octet-stream");

@@ -1,4 +1,4 @@
-//! Files for which a path of the configuration stands: an index file among them is answered there.
+//! Index files that may belong to another path of the configuration, which then handles them.
 
 use crate::config::feature_settings::FeatureSetting;
 use crate::config::path_key::PathKey;
@@ -6,10 +6,10 @@ use crate::config::settings::{PathSettings, Reading, Settings};
 use crate::config::yaml::Node;
 use std::collections::HashSet;
 
-/// What the paths of a host may stand for. Found once for all of them: each looks at its index files only.
+/// File names that the paths of a host may match. Collected once per host; each path checks its index files only.
 #[derive(Clone, Debug, Default)]
 pub(super) struct OwnPaths {
-    /// A regular expression may match any file.
+    /// Whether there is a regular expression, which may match any file.
     has_patterns: bool,
     /// The last segments of exact paths and prefixes.
     names: HashSet<String>,
@@ -32,13 +32,13 @@ impl OwnPaths {
         own
     }
 
-    /// Whether one of these files, in whatever directory, may have a path of its own.
+    /// Whether one of these files, in any directory, may have a path of its own.
     pub(super) fn have_any(&self, names: &[String]) -> bool {
         self.has_patterns || names.iter().any(|name| self.names.contains(name))
     }
 }
 
-/// Finds those of all hosts.
+/// Collects the names for all hosts.
 pub(super) fn complete(settings: &mut Settings, _: &mut Reading, _: &Node) {
     for host in &mut settings.hosts {
         let own = OwnPaths::of(&host.paths);

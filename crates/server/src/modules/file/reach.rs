@@ -1,4 +1,4 @@
-//! Which directories and files of the configuration cannot be served at the moment, and why.
+//! Reports configured directories and files that cannot be served at present, and why.
 
 use super::root::{Patience, Root};
 use super::{DirSettings, FileSettings, fault, folder_of};
@@ -7,14 +7,14 @@ use crate::modules::reproxy;
 use rustix::io::Errno;
 use std::path::{Path, PathBuf};
 
-/// A directory or file that the configuration serves, and that cannot be served now.
+/// A configured directory or file that cannot be served at present.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unreachable {
     /// The directive that names it.
     pub directive: &'static str,
     /// As written in the configuration.
     pub written: PathBuf,
-    /// What could not be opened: that, or the directory of a file.
+    /// The path that could not be opened: that, or the directory of a file.
     pub path: PathBuf,
     /// Host and path: `default, path /`.
     place: String,
@@ -22,19 +22,19 @@ pub struct Unreachable {
 }
 
 impl Unreachable {
-    /// Whether the rights of this user do not suffice. Anything else may mend itself: a disk is mounted later.
+    /// Whether this user lacks permission. Other causes may be temporary: a disk may be mounted later.
     pub fn is_denied(&self) -> bool {
         matches!(self.error, Errno::ACCESS | Errno::PERM)
     }
 
-    /// What is wrong, and what to do, which may be nothing.
+    /// The fault, and a remedy, which may be empty.
     pub fn fault(&self) -> (String, &'static str) {
         let (fault, remedy) = fault(self.directive, &self.path, self.error);
         (format!("{}: {fault}", self.place), remedy)
     }
 }
 
-/// What this user cannot serve at the moment. Until that changes, its requests are declined or forbidden.
+/// What this user cannot serve at present. Until that changes, requests for it are declined or forbidden.
 pub fn unreachable(settings: &Settings) -> Vec<Unreachable> {
     let mut found = Vec::new();
     for host in &settings.hosts {
@@ -60,7 +60,7 @@ fn wanted(path: &PathSettings) -> impl Iterator<Item = (&'static str, &Path, boo
     handlers.chain(sent.map(|directory| ("reproxy.sendfile", directory, false)))
 }
 
-/// What could not be opened, and why; a file that is not there may come later.
+/// What could not be opened, and why; a missing file is no error, since it may be created later.
 fn try_open(path: &PathSettings, written: &Path, file: bool) -> Option<(PathBuf, Errno)> {
     use std::os::unix::ffi::OsStrExt;
     let directory = if file { folder_of(written) } else { written };

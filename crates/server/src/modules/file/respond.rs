@@ -1,4 +1,4 @@
-//! From an entry and a request to a response: method, coding, conditions, ranges, in this order.
+//! From an entry and a request to a response: method, coding, conditions and ranges, in this order.
 //!
 //! The plain GET of a file allocates nothing: its fields and bytes are shared with the entry.
 
@@ -12,10 +12,10 @@ use hayami_http::range::{self, Ranges};
 use hayami_http::{Content, Known, Method, RequestHead, Response, ResponseHead, Status, target};
 use std::sync::Arc;
 
-/// The methods that files know.
+/// The methods supported for files.
 const ALLOWED: &[u8] = b"GET, HEAD, OPTIONS";
 
-/// The answer to a method other than GET and HEAD; `None` for these two.
+/// The response to a method other than GET and HEAD; `None` for these two.
 pub(super) fn other_method(method: Method) -> Option<Response> {
     let mut response = match method {
         Method::Get | Method::Head => return None,
@@ -26,7 +26,7 @@ pub(super) fn other_method(method: Method) -> Option<Response> {
     Some(response)
 }
 
-/// The answer to GET and HEAD for a file. `now` is in seconds since 1970.
+/// The response to GET and HEAD for a file. `now` is in seconds since 1970.
 #[inline]
 pub(super) fn file(file: &ServedFile, head: &RequestHead, now: u64) -> Response {
     let chosen = match &*file.representations {
@@ -36,7 +36,7 @@ pub(super) fn file(file: &ServedFile, head: &RequestHead, now: u64) -> Response 
     representation(chosen, head, now)
 }
 
-/// The representation that the client wants most (RFC 9110 §12.5.3).
+/// The representation that the client prefers (RFC 9110 §12.5.3).
 fn choose<'a>(representations: &'a [Representation], head: &RequestHead) -> &'a Representation {
     if head.get(Known::AcceptEncoding).is_none() {
         return &representations[0];
@@ -51,7 +51,7 @@ fn choose<'a>(representations: &'a [Representation], head: &RequestHead) -> &'a 
     representations.iter().find(|r| r.coding == coding).unwrap_or(&representations[0])
 }
 
-/// The answer to GET and HEAD for a representation: conditions first, then ranges (RFC 9110 §13.2.2).
+/// The response to GET and HEAD for a representation: conditions first, then ranges (RFC 9110 §13.2.2).
 #[inline]
 pub(super) fn representation(chosen: &Representation, head: &RequestHead, now: u64) -> Response {
     let method = head.method();
@@ -65,7 +65,7 @@ pub(super) fn representation(chosen: &Representation, head: &RequestHead, now: u
             return plain(Status::PRECONDITION_FAILED, "");
         }
     }
-    // Range means something for GET only (RFC 9110 §14.2).
+    // Range is defined for GET only (RFC 9110 §14.2).
     if method == Method::Get
         && let Some(asked) = head.get(Known::Range)
         && let Some(response) = partial(chosen, head, asked, now)
@@ -75,7 +75,7 @@ pub(super) fn representation(chosen: &Representation, head: &RequestHead, now: u
     whole(chosen)
 }
 
-/// The style sheet of listings. Its address changes with it, so clients keep it.
+/// The style sheet of listings. Its URL changes with it, so clients may cache it.
 #[cold]
 pub(super) fn style(head: &RequestHead, now: u64) -> Response {
     let sheet = load::generated(b"text/css; charset=utf-8", listing::STYLE.as_bytes().to_vec());
@@ -84,7 +84,7 @@ pub(super) fn style(head: &RequestHead, now: u64) -> Response {
     response
 }
 
-/// A listing that is for this response alone.
+/// A listing made for this response only.
 #[cold]
 pub(super) fn listing(page: CountedPage) -> Response {
     let mut head = ResponseHead::new(Status::OK);
@@ -97,10 +97,10 @@ fn whole(chosen: &Representation) -> Response {
     Response { head, content: chosen.content() }
 }
 
-/// The answer to a Range field; `None` if it does not count.
+/// The response to a Range field; `None` if it is ignored.
 fn partial(chosen: &Representation, head: &RequestHead, asked: &[u8], now: u64) -> Option<Response> {
     let len = chosen.len()?;
-    // A representation that says nothing of accept-ranges, a listing, has no ranges.
+    // A listing, which has no accept-ranges, has no ranges.
     chosen.modified?;
     if !conditional::range_applies(head, &chosen.validators(), now) {
         return None;
@@ -134,8 +134,8 @@ fn unsatisfiable(len: u64) -> Response {
     response
 }
 
-/// 301 to the directory's own path, with the query. The reference is a path, so it stays on this
-/// scheme and host; its one leading slash keeps it from naming another host (RFC 3986 §4.2).
+/// 301 to the directory's own path, with the query. The reference is a path, so scheme and host are kept; its single
+/// leading slash prevents it from naming another host (RFC 3986 §4.2).
 pub(super) fn to_directory(path: &[u8], behind: &[u8], query: Option<&[u8]>) -> Response {
     let mut location = vec![b'/'];
     let start = path.iter().position(|&b| b != b'/').unwrap_or(path.len());
@@ -152,7 +152,7 @@ pub(super) fn to_directory(path: &[u8], behind: &[u8], query: Option<&[u8]>) -> 
     response
 }
 
-/// The query as it came; what no URI holds is percent-encoded (RFC 3986 §3.4).
+/// The query as received; bytes not allowed in a URI are percent-encoded (RFC 3986 §3.4).
 fn encode_query(query: &[u8], out: &mut Vec<u8>) {
     for byte in query {
         match byte {
@@ -167,7 +167,7 @@ pub(super) fn forbidden() -> Response {
     plain(Status::FORBIDDEN, "")
 }
 
-/// 503: descriptors or memory have run out, which passes.
+/// 503: descriptors or memory are exhausted, which is temporary.
 pub(super) fn exhausted() -> Response {
     let mut response = plain(Status::SERVICE_UNAVAILABLE, "");
     response.head.append(b"retry-after", b"1"); // RFC 9110 §10.2.3

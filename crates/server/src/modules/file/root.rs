@@ -1,8 +1,8 @@
 //! The directory below which files are looked up, and the only place that opens them.
 //!
-//! Paths come normalized (no `..`, no NUL); here they are made relative, so that an absolute one cannot
-//! leave the root either. Symbolic links follow the policy of `file.symlinks`; links of /proc that lead
-//! to open descriptors are never followed. Nothing here allocates for paths under 256 bytes.
+//! Paths are already normalized (no `..`, no NUL); here they are made relative, so that an absolute one cannot leave
+//! the root either. Symbolic links follow the policy of `file.symlinks`; magic links of /proc, which lead to open
+//! descriptors, are never followed. Nothing here allocates for paths under 256 bytes.
 
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, Statx, StatxFlags};
@@ -32,16 +32,16 @@ impl Symlinks {
     }
 }
 
-/// Whether a call may wait for the disk.
+/// Whether a call may block on the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Patience {
-    /// No: the loop calls. What would wait fails with [`Errno::AGAIN`].
+    /// No: called on the event loop. Instead of blocking it fails with [`Errno::AGAIN`].
     None,
-    /// Yes: a thread of the blocking pool calls.
+    /// Yes: called on a thread of the blocking pool.
     Unlimited,
 }
 
-/// What tells one state of a file from another.
+/// Distinguishes the states of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fingerprint {
     device: (u32, u32),
@@ -60,7 +60,7 @@ pub struct Fingerprint {
 pub struct Timestamp {
     /// Seconds; before 1970 they are negative.
     pub seconds: i64,
-    /// Nanoseconds on top.
+    /// Nanoseconds within the second.
     pub nanoseconds: u32,
 }
 
@@ -77,12 +77,12 @@ impl Fingerprint {
         }
     }
 
-    /// What kind of file it is.
+    /// The type of the file.
     pub fn file_type(&self) -> FileType {
         FileType::from_raw_mode(u32::from(self.mode))
     }
 
-    /// Whether it is the same file, whatever became of its content.
+    /// Whether it is the same file, possibly with other content.
     pub fn same_file(&self, other: &Self) -> bool {
         (self.device, self.inode) == (other.device, other.inode)
     }
@@ -93,21 +93,21 @@ impl Fingerprint {
 pub struct Root {
     directory: OwnedFd,
     symlinks: Symlinks,
-    /// Whether the kernel lets us use openat2 (Linux 5.6; some containers forbid it).
+    /// Whether the kernel permits openat2 (Linux 5.6; some containers forbid it).
     openat2: bool,
     fingerprint: Fingerprint,
 }
 
 impl Root {
-    /// Opens the directory `path`; it need not be readable, only searchable.
+    /// Opens the directory `path`; it must be searchable, but need not be readable.
     ///
     /// # Errors
-    /// The kernel's; `NOSYS` if the policy needs openat2 and there is none.
+    /// The kernel's error; `NOSYS` if the policy needs openat2, which is not available.
     pub fn open(path: &Path, symlinks: Symlinks) -> Result<Self, Errno> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let directory = rustix::fs::open(path, flags, Mode::empty())?;
         let probe = rustix::fs::openat2(&directory, c".", flags, Mode::empty(), ResolveFlags::NO_MAGICLINKS);
-        // Opening needs no right to search the directory, serving from it does.
+        // Opening does not require search permission on the directory, serving from it does.
         if matches!(probe, Err(Errno::ACCESS)) {
             return Err(Errno::ACCESS);
         }
@@ -122,16 +122,16 @@ impl Root {
     /// Whether `path` still leads to this directory.
     ///
     /// # Errors
-    /// The path leads nowhere.
+    /// The path does not exist.
     pub fn is_at(&self, path: &Path) -> Result<bool, Errno> {
         let stat = rustix::fs::statx(CWD, path, AtFlags::empty(), StatxFlags::TYPE | StatxFlags::INO)?;
         Ok(Fingerprint::of(&stat).same_file(&self.fingerprint))
     }
 
-    /// Opens what is at `path` for reading, whatever it is; a FIFO or device does not make it wait.
+    /// Opens what is at `path` for reading, whatever its type; a FIFO or device does not block.
     ///
     /// # Errors
-    /// The kernel's; `AGAIN` if the answer is not at hand and `patience` is none.
+    /// The kernel's error; `AGAIN` if it would block and `patience` is none.
     pub fn open_below(&self, path: &[u8], patience: Patience) -> Result<OwnedFd, Errno> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         self.open_with(path, flags, patience)
@@ -146,7 +146,7 @@ impl Root {
             (true, Patience::None) => {
                 let resolve = self.symlinks.flags() | ResolveFlags::CACHED;
                 let opened = rustix::fs::openat2(&self.directory, path, flags, Mode::empty(), resolve);
-                // RESOLVE_CACHED came with Linux 5.12; before, every opening may wait.
+                // RESOLVE_CACHED needs Linux 5.12; before, every open may block.
                 opened.map_err(|e| if e == Errno::INVAL { Errno::AGAIN } else { e })
             }
             (false, Patience::Unlimited) => rustix::fs::openat(&self.directory, path, flags, Mode::empty()),
@@ -154,24 +154,24 @@ impl Root {
         }
     }
 
-    /// The state of what is at `path`, links followed as the policy says.
+    /// The state of the file at `path`; links are followed according to the policy.
     ///
     /// # Errors
-    /// The kernel's; `NOENT` and `NOTDIR` mean that nothing is there.
+    /// The kernel's error; `NOENT` and `NOTDIR` mean that nothing is there.
     pub fn stat_below(&self, path: &[u8]) -> Result<Fingerprint, Errno> {
         if self.symlinks == Symlinks::Follow {
             let flags = AtFlags::NO_AUTOMOUNT;
             let stat = rustix::fs::statx(&self.directory, relative(path)?, flags, StatxFlags::BASIC_STATS)?;
             return Ok(Fingerprint::of(&stat));
         }
-        // statx knows no policy, so the path is resolved by openat2.
+        // statx cannot restrict links, so openat2 resolves the path.
         self.stat_with(path, Patience::Unlimited)
     }
 
-    /// The same without waiting for the disk.
+    /// Like [`stat_below`](Self::stat_below), without blocking on the disk.
     ///
     /// # Errors
-    /// As of [`stat_below`](Self::stat_below); `AGAIN` if the answer is not at hand.
+    /// As of [`stat_below`](Self::stat_below); `AGAIN` if it would block.
     pub fn stat_at_hand(&self, path: &[u8]) -> Result<Fingerprint, Errno> {
         self.stat_with(path, Patience::None)
     }
@@ -185,13 +185,13 @@ impl Root {
 /// The state of an open file.
 ///
 /// # Errors
-/// The kernel's.
+/// The kernel's error.
 pub(super) fn stat_descriptor(file: impl AsFd) -> Result<Fingerprint, Errno> {
     let stat = rustix::fs::statx(file, c"", AtFlags::EMPTY_PATH, StatxFlags::BASIC_STATS)?;
     Ok(Fingerprint::of(&stat))
 }
 
-/// `path` without leading slashes; `.` for none. A `..`, which no normalized path has, leads nowhere.
+/// `path` without leading slashes; `.` if empty. A `..`, which no normalized path contains, is an error.
 fn relative(path: &[u8]) -> Result<&[u8], Errno> {
     let start = path.iter().position(|&b| b != b'/').unwrap_or(path.len());
     let path = &path[start..];

@@ -1,4 +1,4 @@
-//! Root directories in use: each is open once in the process, and only while requests for it come.
+//! Root directories in use: each is opened once per process, and closed when it gets no requests.
 
 use super::root::{Root, Symlinks};
 use hayami_net::Instant;
@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-/// By path and policy. Those that are closed again are forgotten when their number doubles.
+/// By path and policy. Closed ones are removed when the number of entries doubles.
 static OPEN: LazyLock<Mutex<Table>> = LazyLock::new(Mutex::default);
 
 #[derive(Default)]
 struct Table {
     roots: HashMap<(PathBuf, Symlinks), Weak<Root>>,
-    /// Entries after the last time that closed ones were forgotten.
+    /// Number of entries after the last removal of closed ones.
     kept: usize,
 }
 
@@ -29,7 +29,7 @@ impl Table {
     }
 }
 
-/// The directory at `path`, which another worker or another path may have open.
+/// Opens the directory at `path`, or shares it if another worker or path has it open.
 ///
 /// # Errors
 /// As [`Root::open`].
@@ -50,7 +50,7 @@ fn open(path: &Path, symlinks: Symlinks) -> Result<Arc<Root>, Errno> {
 pub(super) struct RootSlot {
     path: PathBuf,
     symlinks: Symlinks,
-    /// `None` while the directory is not there, a disk may be mounted later; and after a while without requests.
+    /// `None` while the directory does not exist, since a disk may be mounted later, and when it is idle.
     root: RefCell<Option<Arc<Root>>>,
     /// When it was last found at its path.
     checked: Cell<Option<Instant>>,
@@ -61,33 +61,33 @@ impl RootSlot {
         Self { path, symlinks, root: RefCell::default(), checked: Cell::default() }
     }
 
-    /// Where the directory is looked for.
+    /// The path of the directory.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The directory that [`follow`](Self::follow) found.
+    /// The open directory, set by [`follow`](Self::follow).
     pub(super) fn get(&self) -> Option<Arc<Root>> {
         self.root.borrow().clone()
     }
 
-    /// Calls `with` with that directory.
+    /// Calls `with` with the open directory.
     #[inline]
     pub(super) fn is_some_and(&self, with: impl FnOnce(&Root) -> bool) -> bool {
         self.root.borrow().as_deref().is_some_and(with)
     }
 
-    /// Whether it is time to follow the path again.
+    /// Whether the path must be checked again.
     #[inline]
     pub(super) fn is_due(&self, now: Instant, interval: Duration) -> bool {
         self.checked.get().is_none_or(|checked| now.saturating_duration_since(checked) >= interval)
     }
 
-    /// Looks whether the path still leads to the directory that is open, and if not opens the one that took its place: so
-    /// sites are deployed, by turning a symbolic link. Whether it is another one than before.
+    /// Checks whether the path still leads to the open directory, and if not opens its replacement: sites are deployed
+    /// by switching a symbolic link. Returns whether the directory changed.
     ///
     /// # Errors
-    /// The path leads nowhere, or to what cannot be served.
+    /// The path does not exist, or cannot be served.
     pub(super) fn follow(&self, now: Instant) -> Result<bool, Errno> {
         let stays = match &*self.root.borrow() {
             Some(root) => root.is_at(&self.path)?,
@@ -100,7 +100,7 @@ impl RootSlot {
         Ok(!stays)
     }
 
-    /// Lets go of the directory, if nothing has been asked of it for that long.
+    /// Closes the directory, if it has had no requests for that long.
     pub(super) fn close_idle(&self, now: Instant, idle: Duration) {
         if self.is_due(now, idle) {
             self.root.take();

@@ -1,4 +1,4 @@
-//! A handler on a real directory, asked as the router would ask it.
+//! Tests of a handler on a real directory, called as the router would.
 
 use super::scratch::Scratch;
 use super::*;
@@ -29,14 +29,14 @@ pub(super) struct Site {
     pub(super) clock: Rc<Clock>,
     handler: Box<dyn Handler>,
     connection: Rc<ConnectionInfo>,
-    /// The protocol that requests come by.
+    /// The protocol version of requests.
     pub(super) version: Cell<Version>,
     env: Rc<Environment>,
     runtime: tokio::runtime::Runtime,
 }
 
 impl Site {
-    /// Serves the files of `fill` with what `change` makes of the default settings.
+    /// Serves the files of `fill` with the default settings as modified by `change`.
     pub(super) fn new(fill: impl FnOnce(&Scratch), change: impl FnOnce(&mut Settings)) -> Self {
         let dir = Scratch::new();
         fill(&dir);
@@ -71,7 +71,7 @@ impl Site {
         Self { dir, clock, handler, connection: Rc::new(connection), version, env: Rc::default(), runtime }
     }
 
-    /// What the handler says; `None` if it declines.
+    /// The handler's response; `None` if it declines.
     pub(super) fn ask(&self, method: &str, path: &str, fields: &[(&str, &str)]) -> Option<Response> {
         self.ask_below(method, path, 1, fields)
     }
@@ -127,7 +127,7 @@ impl Site {
         self.get(path).map_or((404, String::new()), |r| (r.head.status().code(), text_of(r.content)))
     }
 
-    /// Lets the interval of the cache pass.
+    /// Waits for the cache's revalidation interval.
     pub(super) fn wait(&self) {
         self.clock.advance(Duration::from_secs(1));
     }
@@ -164,7 +164,7 @@ fn request(version: Version, method: &str, target: &str, fields: &[(&str, &str)]
     head
 }
 
-/// All bytes of a content, as text.
+/// The content as text.
 pub(super) fn text_of(content: Content) -> String {
     String::from_utf8_lossy(&bytes_of(content)).into_owned()
 }

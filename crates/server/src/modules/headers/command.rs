@@ -1,10 +1,10 @@
-//! What a command does to the fields of a message.
+//! Commands that change the fields of a message.
 
 use super::field::Line;
 use hayami_http::field::FieldLine;
 use hayami_http::{FieldSection, ResponseHead};
 
-/// What has field lines: the head of a response, the fields of a request.
+/// A collection of field lines: the head of a response, the fields of a request.
 pub(in crate::modules) trait Lines {
     /// The first value of that name.
     fn value(&self, name: &[u8]) -> Option<&[u8]>;

@@ -1,4 +1,4 @@
-//! Field lines, field names and cookie names of a configuration, checked.
+//! Validated field lines, field names and cookie names of a configuration.
 
 use crate::config::error::ConfigError;
 use crate::config::yaml::Node;
@@ -10,11 +10,11 @@ pub(in crate::modules) struct Line {
     pub(super) value: Vec<u8>,
 }
 
-/// Names that no configuration may change, in lower case.
+/// Names that a configuration may not change, in lower case.
 pub(in crate::modules) type Ours = [&'static str];
 
-/// In responses: fields of the connection (RFC 9110 §7.6.1), of the framing (RFC 9112 §6), and those that the
-/// protocol engine adds to every one.
+/// In responses: fields of the connection (RFC 9110 §7.6.1), of the framing (RFC 9112 §6), and those that the protocol
+/// engine adds to every response.
 pub(super) const OF_RESPONSES: &Ours = &[
     "connection",
     "content-length",
@@ -35,7 +35,7 @@ pub(in crate::modules) fn line(node: &Node, ours: &Ours) -> Result<Line, ConfigE
     let (name, value) =
         node.text()?.split_once(':').filter(|(name, _)| !name.trim().is_empty()).ok_or_else(wanted)?;
     let value = value.trim_matches([' ', '\t']);
-    // A field value of visible bytes, spaces and tabs (RFC 9110 §5.5): anything else could end the line.
+    // A field value consists of visible bytes, spaces and tabs (RFC 9110 §5.5): anything else could end the line.
     if value.bytes().any(|byte| byte.is_ascii_control() && byte != b'\t') {
         return Err(node.error("a field value must not contain line breaks or other control characters"));
     }

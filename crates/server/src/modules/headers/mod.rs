@@ -1,6 +1,6 @@
 //! `header.*`: changes of the fields of a response.
 //!
-//! Here are the directives and what they ask for; [`command`] is what a command does to a head.
+//! This module has the directives and their settings; [`command`] applies a command to a head.
 
 mod command;
 pub(super) mod field;
@@ -18,7 +18,7 @@ use hayami_http::{FieldSection, Response, ResponseHead, Status};
 use hayami_net::service::HeadChange;
 use std::rc::Rc;
 
-/// The commands in force at one place of the configuration, in the order written, outer levels first.
+/// The commands at one level of the configuration, in the order written, outer levels first.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     commands: Vec<(When, Command)>,
@@ -32,10 +32,10 @@ pub const FEATURE: Feature = Feature {
     ..Feature::new(&[group("Response fields", DIRECTIVES)])
 };
 
-/// To which responses a command is applied.
+/// Which responses a command is applied to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum When {
-    /// Those that answer.
+    /// Final ones.
     Final,
     /// Interim ones (103).
     Early,
@@ -114,8 +114,8 @@ fn each(lines: &[&Node], make: fn(field::Line) -> Command) -> Result<Vec<Command
     lines.iter().map(|line| field::line(line, OF_RESPONSES).map(make)).collect()
 }
 
-/// The fields of a 103 at this place: what commands for interim responses add, and if `preload`, `link` fields
-/// of the final response that name what a page needs.
+/// The fields of a 103 at this level: those that commands for interim responses add, and if `preload`, the `link`
+/// fields of the final response that name resources of the page.
 pub fn early(settings: &Settings, preload: bool) -> Option<FieldSection> {
     let mut head = ResponseHead::new(Status::EARLY_HINTS);
     for (when, command) in &settings.commands {
@@ -129,7 +129,7 @@ pub fn early(settings: &Settings, preload: bool) -> Option<FieldSection> {
     some.then_some(fields)
 }
 
-/// What commands for interim responses make of a 103 that an upstream sends, if there are such commands.
+/// Applies the commands for interim responses to an upstream's 103, if there are such commands.
 pub fn of_early_hints(settings: &Settings) -> Option<HeadChange> {
     let early = settings.commands.iter().filter(|(when, _)| *when != When::Final);
     let commands: Vec<_> = early.map(|(_, command)| command.clone()).collect();
@@ -147,7 +147,7 @@ struct Headers {
     commands: Vec<Command>,
 }
 
-/// The filter of these settings, if they ask for one.
+/// The filter for these settings, if there are commands.
 pub fn build(settings: &Settings) -> Option<Box<dyn Filter>> {
     let finals = settings.commands.iter().filter(|(when, _)| *when != When::Early);
     let commands: Vec<_> = finals.map(|(_, command)| command.clone()).collect();
@@ -168,7 +168,7 @@ mod tests {
     use crate::modules::test_support::{error, set};
     use hayami_http::RequestHead;
 
-    /// What the lines make of a response with these fields, `name: value` each.
+    /// The fields after applying the lines to a response with these fields, `name: value` each.
     fn apply(lines: &[&str], fields: &[&str]) -> Vec<String> {
         let mut response = Response::empty(Status::OK);
         for field in fields {

@@ -1,5 +1,5 @@
-//! Directives of h2o for HTTP/2 and HTTP/3 that are read and checked, and have no effect: their part of
-//! HTTP/2 is not needed here, or HTTP/3 is not there.
+//! Directives of h2o for HTTP/2 and HTTP/3 that are read and checked, but have no effect: the feature is not needed
+//! here, or HTTP/3 is not supported.
 
 use crate::config::directive::{Directive, Levels};
 use crate::config::error::ConfigError;
@@ -18,7 +18,7 @@ fn on_off(node: &Node) -> Result<bool, ConfigError> {
     node.on_off().map(|_| true)
 }
 
-/// h2o's range, widened to what its older versions took.
+/// h2o's range, extended to that of its older versions.
 fn requests(node: &Node) -> Result<bool, ConfigError> {
     node.integer(1..=1024).map(|_| true)
 }

@@ -1,7 +1,7 @@
-//! HTTP/2: timeouts, how many streams, how much request content at once, and HTTP/2 without TLS.
+//! HTTP/2: timeouts, limits on streams and on request content in flight, and HTTP/2 without TLS.
 //!
-//! The budgets against abuse are the engine's and have no directives: who breaks one is no client that a
-//! user would want to let in. `ignored` has what h2o tunes beyond this.
+//! The limits against abuse are the engine's and have no directives: no legitimate client exceeds them. `ignored` has
+//! the directives of h2o beyond this.
 
 mod ignored;
 
@@ -15,11 +15,11 @@ use std::time::Duration;
 /// The settings of this feature.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// `http2-idle-timeout`: how long a connection may be without a stream.
+    /// `http2-idle-timeout`: how long a connection may have no streams.
     pub idle_timeout: Duration,
-    /// `http2-graceful-shutdown-timeout`: from GOAWAY to the end; `None` waits for the peer.
+    /// `http2-graceful-shutdown-timeout`: from GOAWAY to the close; `None` waits for the peer.
     pub graceful_shutdown_timeout: Option<Duration>,
-    /// `http2-max-streams`, if it is written.
+    /// `http2-max-streams`, if it is set.
     pub max_streams: Option<u32>,
     /// `http2-max-concurrent-requests-per-connection`
     pub max_requests: u32,
@@ -45,8 +45,8 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Streams that a peer may have open at once: SETTINGS_MAX_CONCURRENT_STREAMS (RFC 9113 §6.5.2). As in
-    /// h2o 2.2, the number of requests says it where nothing else does.
+    /// Streams that a peer may have open at once: SETTINGS_MAX_CONCURRENT_STREAMS (RFC 9113 §6.5.2). As in h2o 2.2, it
+    /// defaults to the number of requests.
     pub fn concurrent_streams(&self) -> u32 {
         self.max_streams.unwrap_or(self.max_requests)
     }
@@ -141,7 +141,7 @@ pub const DIRECTIVES: &[Directive] = &[
     },
 ];
 
-/// More streams than this nobody opens on one connection; h2o stops at 256, at 1024 before 2.3.
+/// No client opens more streams than this on one connection; h2o's limit is 256, before 2.3 it was 1024.
 const MOST_STREAMS: u64 = 65_536;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What the listeners answer handshakes with.
+//! The TLS acceptors of listeners.
 
 use super::{bindings, ssl};
 use crate::config::error::ConfigError;
@@ -10,21 +10,21 @@ use hayami_tls::{Acceptor, Identity, Resumption};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The acceptors of all addresses that speak TLS. One for the process: the workers share what it gives out.
+/// The acceptors of all TLS addresses. Created once per process: workers share tickets and sessions.
 #[derive(Debug)]
 pub struct Acceptors {
     resumption: Resumption,
-    /// Every `ssl` once, however many addresses and hosts share it.
+    /// Every distinct `ssl`, however many addresses and hosts share it.
     read: Vec<Read>,
-    /// Indexes of these by the place of their first certificate, which equal ones have in common.
+    /// Indexes into `read`, by the position of the first certificate, which equal ones have in common.
     known: HashMap<Position, Vec<usize>>,
     /// By binding; `None` without TLS.
     addresses: Vec<Option<Arc<Acceptor>>>,
-    /// Keeps OCSP responses up to date, once started.
+    /// Fetches OCSP responses, once started.
     fetcher: Option<Fetcher>,
 }
 
-/// An `ssl` mapping, and what its files held when they were good last.
+/// An `ssl` mapping, and the contents of its files when they were last valid.
 #[derive(Debug)]
 struct Read {
     written: ssl::Settings,
@@ -32,8 +32,8 @@ struct Read {
 }
 
 impl Acceptors {
-    /// Reads all files, and makes an acceptor for every address. Of the acceptors `before`, which a reload replaces, OCSP
-    /// responses that were fetched for the same certificates are taken over.
+    /// Reads all files, and creates an acceptor for every address. OCSP responses that the acceptors `before`, which a
+    /// reload replaces, have fetched for the same certificates are kept.
     ///
     /// # Errors
     /// A file cannot be used, or settings leave nothing to offer.
@@ -56,19 +56,18 @@ impl Acceptors {
         Ok(acceptors)
     }
 
-    /// What answers handshakes on a binding's address; `None` without TLS.
+    /// The acceptor of a binding's address; `None` without TLS.
     pub fn get(&self, binding: usize) -> Option<&Arc<Acceptor>> {
         self.addresses.get(binding)?.as_ref()
     }
 
-    /// Whether any address speaks TLS.
+    /// Whether no address uses TLS.
     pub fn is_empty(&self) -> bool {
         self.read.is_empty()
     }
 
-    /// Starts the threads that keep ticket keys, sessions on other machines and OCSP responses, once the
-    /// process has the rights it keeps. At most `updaters` of them fetch responses; `report` hears what is
-    /// wrong later.
+    /// Starts the threads that maintain ticket keys, remote session caches and OCSP responses, once the process has
+    /// dropped its privileges. At most `updaters` threads fetch responses; later errors go to `report`.
     pub fn start(&mut self, updaters: usize, report: &Report) {
         if !self.is_empty() {
             self.resumption.start();
@@ -76,12 +75,12 @@ impl Acceptors {
         }
     }
 
-    /// Every OCSP response there is to keep.
+    /// The fetch jobs of all OCSP responses.
     fn jobs(&self) -> Vec<Job> {
         self.read.iter().flat_map(Read::jobs).collect()
     }
 
-    /// The index of an `ssl`, read if it is a new one.
+    /// The index of an `ssl`, which is read if it is new.
     fn load(&mut self, written: &ssl::Settings, before: &Before<'_>) -> Result<usize, ConfigError> {
         let same = self.known.entry(written.identities[0].certificate.at).or_default();
         if let Some(index) = same.iter().find(|index| self.read[**index].written == *written) {
@@ -94,7 +93,7 @@ impl Acceptors {
         Ok(self.read.len() - 1)
     }
 
-    /// What resumes sessions, for the acceptors that take the place of these.
+    /// The session resumption state, for the acceptors that replace these.
     pub fn resumption(&self) -> Resumption {
         self.resumption.clone()
     }
@@ -113,7 +112,7 @@ impl Acceptors {
 impl Read {
     fn jobs(&self) -> impl Iterator<Item = Job> {
         let identities = self.settings.identities.iter().zip(&self.written.identities);
-        // Nobody says of a raw public key whether it was revoked.
+        // Raw public keys have no OCSP responses.
         identities.filter(|(identity, _)| !identity.is_raw_public_key()).map(|(identity, files)| Job {
             certificate_file: files.certificate.path.clone(),
             chain: identity.chain().map(<[u8]>::to_vec).collect(),
@@ -122,7 +121,7 @@ impl Read {
         })
     }
 
-    /// Takes over what was fetched for the same certificates.
+    /// Keeps the OCSP responses fetched for the same certificates.
     fn take_staples(&mut self, before: &Before<'_>) {
         for (new, files) in self.settings.identities.iter_mut().zip(&self.written.identities) {
             if let Some(old) = before.of_chain(new).filter(|_| files.ocsp.is_none()) {

@@ -1,34 +1,34 @@
-//! Which hosts answer on which address, and with which certificates.
+//! The hosts of each address, and their certificates.
 
 use super::{Address, Listener, Listeners, ssl};
 use crate::config::settings::{HostSettings, Settings};
 use crate::config::yaml::Position;
 use std::collections::{HashMap, HashSet};
 
-/// A listener and the hosts that answer on it.
+/// A listener and the hosts it serves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Binding<'a> {
     /// The listener; where an address is written several times, the first.
     pub listener: &'a Listener,
     /// Indexes into the settings' hosts, in the order written.
     pub hosts: Vec<usize>,
-    /// What handshakes are answered with, the default first; empty without TLS.
+    /// The `ssl` blocks for handshakes, the default first; empty without TLS.
     pub blocks: Vec<Block<'a>>,
 }
 
-/// One `ssl` of an address, and the server names for which it holds.
+/// One `ssl` of an address, and the server names it applies to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block<'a> {
-    /// Names of hosts, `*.example.org` among them; none for what holds for all other names only.
+    /// Host names, including wildcards such as `*.example.org`; empty if it only applies to all other names.
     pub names: Vec<String>,
-    /// The hosts that wrote it; none at the top of the file.
+    /// The hosts that define it; empty for the top level of the file.
     pub hosts: Vec<usize>,
     /// The settings.
     pub ssl: &'a ssl::Settings,
 }
 
-/// Every address once, with the hosts that answer there: all of them on a listener of the top level, on
-/// that of a host only the hosts that name it.
+/// Every address once, with the hosts it serves: a top-level listener serves all hosts, a host's listener only the
+/// hosts that name it.
 pub fn bindings(settings: &Settings) -> Vec<Binding<'_>> {
     let mut found = Found::default();
     let every: Vec<usize> = (0..settings.hosts.len()).collect();
@@ -58,19 +58,19 @@ pub fn tls_files(settings: &Settings) -> Vec<&std::path::Path> {
     files
 }
 
-/// The bindings so far, and where to find what ten thousand hosts may share.
+/// The bindings so far, with indexes for what ten thousand hosts may share.
 #[derive(Default)]
 struct Found<'a> {
     bindings: Vec<Binding<'a>>,
     by_address: HashMap<&'a Address, usize>,
-    /// Blocks of a binding by the place of their first certificate, which equal ones have in common.
+    /// Blocks of a binding by the position of the first certificate, which equal ones have in common.
     blocks: HashMap<(usize, Position), Vec<usize>>,
     /// The names of the blocks of a binding.
     names: HashSet<(usize, usize, String)>,
 }
 
 impl<'a> Found<'a> {
-    /// The index of the binding of a listener's address; a new one begins with `hosts`.
+    /// The index of the binding for a listener's address; a new one begins with `hosts`.
     fn binding(&mut self, listener: &'a Listener, hosts: &[usize]) -> usize {
         *self.by_address.entry(&listener.address).or_insert_with(|| {
             self.bindings.push(Binding { listener, hosts: hosts.to_vec(), blocks: Vec::new() });
@@ -80,13 +80,13 @@ impl<'a> Found<'a> {
 
     fn add_host(&mut self, binding: usize, host: usize) {
         let hosts = &mut self.bindings[binding].hosts;
-        // They come in order.
+        // Hosts are added in order.
         if let Err(end) = hosts.binary_search(&host) {
             hosts.insert(end, host);
         }
     }
 
-    /// Adds a listener's `ssl`; an alias of one that is there shares its block, and its files are read once.
+    /// Adds a listener's `ssl`; an alias of an existing one shares its block, so that its files are read once.
     fn add_block(&mut self, binding: usize, listener: &'a Listener, host: Option<(usize, &HostSettings)>) {
         let Some(ssl) = listener.ssl.as_deref() else { return };
         let index = self.block(binding, ssl);
@@ -101,7 +101,7 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// The index of the block of an `ssl`.
+    /// The index of the block for an `ssl`.
     fn block(&mut self, binding: usize, ssl: &'a ssl::Settings) -> usize {
         let blocks = &mut self.bindings[binding].blocks;
         let same = self.blocks.entry((binding, ssl.identities[0].certificate.at)).or_default();
@@ -115,13 +115,13 @@ impl<'a> Found<'a> {
 }
 
 impl Binding<'_> {
-    /// Whether the address speaks TLS.
+    /// Whether the address uses TLS.
     pub fn is_tls(&self) -> bool {
         !self.blocks.is_empty()
     }
 
-    /// Puts that block first which answers clients that ask for an unknown name, or for none: the block of
-    /// the host that answers such requests, or else that of the top of the file.
+    /// Moves the default block, for unknown server names or none, to the front: that of the host `*`; without that host
+    /// the one at the top of the file, or else that of the first host without strict matching.
     fn choose_default(&mut self, settings: &Settings) {
         let star = self.hosts.iter().find(|host| is_star(&settings.hosts[**host].name));
         let fallback = || self.hosts.iter().find(|host| !settings.hosts[**host].strict_match);
@@ -139,7 +139,7 @@ fn is_star(key: &str) -> bool {
     key == "*" || key.starts_with("*:")
 }
 
-/// The name in a key of `hosts` as a client may ask for it in its handshake (RFC 6066 §3): no address.
+/// The name in a key of `hosts` as clients may send it in SNI (RFC 6066 §3), which excludes addresses.
 pub(crate) fn server_name(key: &str) -> Option<String> {
     let (host, _) = hayami_http::split_authority(key.as_bytes())?;
     let host = std::str::from_utf8(host).ok()?.trim_end_matches('.').to_ascii_lowercase();

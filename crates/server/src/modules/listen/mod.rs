@@ -1,7 +1,7 @@
-//! `listen`: where connections come from.
+//! `listen`: the addresses that accept connections.
 //!
-//! Binding is the program's work; here is what it must bind, as written, with the defaults filled in.
-//! `read` reads the forms in which it is written.
+//! Binding sockets is up to the program; this module describes them as written, with the defaults filled in. `read`
+//! parses the forms of the directive.
 
 mod acceptors;
 mod bindings;
@@ -32,19 +32,19 @@ use std::path::PathBuf;
 /// One address to listen on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listener {
-    /// Where it is written.
+    /// Position in the configuration.
     pub at: Position,
-    /// Where.
+    /// The address.
     pub address: Address,
-    /// What the socket is set to.
+    /// Socket options.
     pub options: Options,
-    /// `proxy-protocol`: connections begin by saying whose they are.
+    /// `proxy-protocol`: connections begin with a header that names the client.
     pub proxy_protocol: Option<Expectation>,
-    /// `ssl`: speaks TLS.
+    /// `ssl`: TLS settings.
     pub ssl: Option<Box<ssl::Settings>>,
 }
 
-/// The listeners of the top of the file, for all hosts, or of a host.
+/// The listeners at the top level of the file, for all hosts, or those of a host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Listeners(pub Vec<Listener>);
 
@@ -58,7 +58,7 @@ impl Deref for Listeners {
     }
 }
 
-/// Where to listen.
+/// An address to listen on.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Address {
     /// A TCP port.
@@ -79,7 +79,7 @@ impl Address {
     }
 }
 
-/// Addresses of this machine and a port of theirs.
+/// Local addresses and a port.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct HostPort {
     /// The addresses.
@@ -88,15 +88,15 @@ pub struct HostPort {
     pub port: u16,
 }
 
-/// Addresses of this machine.
+/// Local addresses.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Host {
     /// All of IPv4 and all of IPv6: `0.0.0.0` and `[::]`.
     #[default]
     All,
-    /// One.
+    /// A single address.
     Address(IpAddr),
-    /// Those of a name, to be looked up when binding.
+    /// The addresses of a name, to be resolved when binding.
     Name(String),
 }
 
@@ -105,18 +105,18 @@ pub enum Host {
 pub struct UnixSocket {
     /// Its path.
     pub path: PathBuf,
-    /// A name or number of the user that owns it.
+    /// Name or ID of its owner.
     pub owner: Option<String>,
-    /// A name or number of the group that owns it.
+    /// Name or ID of its group.
     pub group: Option<String>,
-    /// Its permissions; without them, those that the process's umask leaves.
+    /// Its permissions; `None`: the default according to the umask.
     pub permission: Option<u32>,
 }
 
-/// What a listening socket is set to; without a value, the kernel decides.
+/// Options of a listening socket; `None`: the kernel's default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// `cc`: name of the congestion control.
+    /// `cc`: name of the congestion control algorithm.
     pub congestion: Option<String>,
     /// `initcwnd`: packets sent before the first acknowledgement.
     pub initial_window: Option<u32>,
@@ -166,13 +166,13 @@ impl fmt::Display for Listener {
     }
 }
 
-/// What only all listeners and hosts together say.
+/// Checks that need all listeners and hosts.
 fn complete(settings: &mut Settings, reading: &mut Reading, root: &Node) {
     reading.errors.extend(missing(settings, reading, root));
     split(settings);
 }
 
-/// Without listeners no host is reached.
+/// Reports hosts that no listener reaches.
 fn missing(settings: &Settings, reading: &Reading, root: &Node) -> Vec<ConfigError> {
     let has_none = |host: &HostSettings| host.features.get::<Listeners>().is_empty();
     if settings.hosts.is_empty() || !settings.global.get::<Listeners>().is_empty() {

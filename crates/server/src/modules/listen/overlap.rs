@@ -1,7 +1,7 @@
-//! Listeners that name the same address, or addresses of which one includes the other.
+//! Listeners for the same address, or for addresses of which one includes the other.
 //!
-//! What is written several times is bound once, and the hosts of all places answer there; so all places must agree on
-//! what the socket speaks. An address beside `0.0.0.0` or `[::]` at the same port cannot be bound.
+//! An address that is written several times is bound once and serves the hosts of all places; so all places must agree
+//! on the socket's protocols. An address in addition to `0.0.0.0` or `[::]` on the same port cannot be bound.
 
 use super::{Address, Host, HostPort, Listener, Listeners, ssl};
 use crate::config::directive::Scope;
@@ -22,16 +22,16 @@ enum Relation {
     Apart,
     /// They share a socket.
     Same,
-    /// One of them could not be bound beside the other.
+    /// They cannot both be bound.
     Overlap,
 }
 
-/// The listeners that have been read, as far as later ones have to agree with them.
+/// The listeners read so far, which later ones must agree with.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
     /// The first listener of every address.
     sockets: HashMap<Socket, Vec<Listener>>,
-    /// What `ssl` is there, by the place of its first certificate, which equal ones have in common.
+    /// Every `ssl`, by the position of its first certificate, which equal ones have in common.
     ssl: HashMap<Position, Vec<ssl::Settings>>,
 }
 
@@ -57,10 +57,10 @@ impl Seen {
     }
 }
 
-/// Checks a new listener against all that came before it.
+/// Checks a new listener against all earlier ones.
 ///
 /// # Errors
-/// It cannot be bound beside another one, or does not agree with one that it shares a socket with.
+/// It cannot be bound in addition to another one, or contradicts one that it shares a socket with.
 pub(super) fn check(scope: &mut Scope<'_>, new: &Listener) -> Result<(), ConfigError> {
     let socket = match &new.address {
         Address::Tcp(address) => Socket::Tcp(address.port),
@@ -102,7 +102,7 @@ fn overlap(other: &Address, new: &Address) -> (String, &'static str) {
     }
 }
 
-/// What a listener says of a socket that the other one has said otherwise.
+/// A contradiction between two listeners about their socket, with a remedy.
 fn disagreement(other: &Listener, new: &Listener) -> Option<(String, &'static str)> {
     if other.proxy_protocol != new.proxy_protocol {
         let message = match other.proxy_protocol.is_some() && new.proxy_protocol.is_some() {
@@ -146,7 +146,7 @@ fn relation_of_ports(one: &HostPort, other: &HostPort) -> Relation {
     let (ours, theirs) = (addresses(one), addresses(other));
     let named = matches!(one.host, Host::Name(_)) || matches!(other.host, Host::Name(_));
     if ours.iter().any(|address| theirs.contains(address)) {
-        // A name is bound under its own name: two places must spell an address alike to share it.
+        // A name is bound by name: to share the socket, two places must spell the address alike.
         return if named { Relation::Overlap } else { Relation::Same };
     }
     let includes = |all: &[IpAddr], some: &[IpAddr]| {
@@ -155,7 +155,7 @@ fn relation_of_ports(one: &HostPort, other: &HostPort) -> Relation {
     if includes(&ours, &theirs) || includes(&theirs, &ours) { Relation::Overlap } else { Relation::Apart }
 }
 
-/// The addresses that are bound; none of a name that is not known, which the start reports.
+/// The addresses to bind; empty for a name that cannot be resolved, which is reported at startup.
 fn addresses(address: &HostPort) -> Vec<IpAddr> {
     match &address.host {
         Host::All => vec![ANY_V4, ANY_V6],
@@ -167,8 +167,8 @@ fn addresses(address: &HostPort) -> Vec<IpAddr> {
     }
 }
 
-/// Writes a port on all addresses as `0.0.0.0` and `[::]` where one of the two stands somewhere by itself, so that
-/// both places share its socket.
+/// Splits an address for all of IPv4 and IPv6 into `0.0.0.0` and `[::]` if one of them is also written by itself, so
+/// that both places share its socket.
 pub(super) fn split(settings: &mut Settings) {
     let all = settings
         .global
@@ -219,7 +219,7 @@ mod tests {
     use crate::features::load_text;
     use crate::modules::listen::bindings;
 
-    /// What is wrong with listeners of the top of the file and of a host, with the lines of both places.
+    /// The error for these listeners at the top of the file and in a host, with the lines of both places.
     fn fault(global: &str, own: &str) -> Option<(String, usize, usize)> {
         let text = format!("listen: {global}\nhosts:\n  a:\n    listen: {own}\n    paths: {{}}\n");
         let errors = load_text("test", &text).err()?;

@@ -9,7 +9,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Any of the forms, but for a sequence; and what the user should know of it.
+/// Reads any form except a sequence; also returns warnings.
 pub(super) fn listener(node: &Node) -> Result<(Listener, Vec<ConfigError>), ConfigError> {
     match &node.value {
         Value::Mapping(_) => mapping(node),
@@ -51,7 +51,7 @@ fn host_port(node: &Node) -> Result<HostPort, ConfigError> {
     }
 }
 
-/// What a parameter of nginx's `listen` is in hayami.
+/// The equivalent of a parameter of nginx's `listen`.
 fn nginx_parameter(word: &str) -> Option<&'static str> {
     match word {
         "default_server" | "default" => Some("omit `default_server`: the first host is the default"),
@@ -66,7 +66,7 @@ fn port(text: &str) -> Option<u16> {
     Node::scalar(text).integer(0..=65535).ok().and_then(|port| u16::try_from(port).ok())
 }
 
-/// An address, with brackets if it is one of IPv6, or a name; `*` is every address.
+/// An address, in brackets if it is IPv6, or a name; `*` means all addresses.
 fn host(text: &str) -> Option<Host> {
     if text == "*" {
         return Some(Host::All);
@@ -161,7 +161,7 @@ fn expectation(node: &Node, unix: bool) -> Result<Expectation, ConfigError> {
         }
     }
     if expectation.optional && expectation.from.is_none() && !unix {
-        // Else every client could say that it is another one.
+        // Otherwise every client could forge its address.
         let error = node.error("`optional: ON` requires `from`, the addresses whose headers are trusted");
         return Err(error.help("add `from: [10.0.0.2]` with the addresses of your load balancers"));
     }
@@ -178,7 +178,7 @@ fn networks(node: &Node) -> Result<Arc<[Network]>, ConfigError> {
     nodes.into_iter().map(|node| network(node).ok_or_else(|| node.expected(wanted))).collect()
 }
 
-/// Refuses what is not known, or not there yet.
+/// Rejects keys that are unknown or not supported yet.
 fn check_key(key: &Node) -> Result<(), ConfigError> {
     let name = key.text()?;
     let later = |what: &str| {
@@ -213,7 +213,7 @@ fn inet(node: &Node) -> Result<HostPort, ConfigError> {
     })?;
     let Some(name) = node.get("host") else { return Ok(HostPort { host: Host::All, port }) };
     let text = name.text().unwrap_or("");
-    // Here, unlike in `host:port`, an IPv6 address needs no brackets.
+    // Unlike in `host:port`, an IPv6 address needs no brackets here.
     let host = text.parse().ok().map(Host::Address).or_else(|| host(text));
     Ok(HostPort { host: host.ok_or_else(|| name.expected("an address or a name"))?, port })
 }
@@ -221,7 +221,7 @@ fn inet(node: &Node) -> Result<HostPort, ConfigError> {
 fn unix_socket(node: &Node) -> Result<UnixSocket, ConfigError> {
     let text = |key| node.get(key).map(|node| node.text().map(str::to_owned)).transpose();
     let path = needed(node, "port")?;
-    // sun_path of sockaddr_un holds 108 bytes with the NUL at its end (unix(7)).
+    // sun_path of sockaddr_un holds 108 bytes with the terminating NUL (unix(7)).
     let fits = |path: &&str| (1..108).contains(&path.len()) && !path.contains('\0');
     let path = path.text().ok().filter(fits).ok_or_else(|| path.expected("a path of at most 107 bytes"))?;
     Ok(UnixSocket {

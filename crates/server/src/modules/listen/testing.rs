@@ -1,10 +1,10 @@
-//! Listeners for tests: with files that nobody reads.
+//! Listeners for tests, with files that are never read.
 
 use super::{Address, Host, HostPort, Listener, Options, ssl};
 use crate::config::yaml::Position;
 use std::path::PathBuf;
 
-/// A listener on a port; with TLS if there is a certificate's name.
+/// A listener on a port; with TLS if the name of a certificate is given.
 pub(crate) fn listener(port: u16, certificate: Option<&str>) -> Listener {
     let name = |path: String| ssl::FileName { path: PathBuf::from(path), at: Position::NOWHERE };
     let files = |certificate: &str| ssl::Files {

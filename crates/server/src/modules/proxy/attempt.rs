@@ -1,4 +1,4 @@
-//! One request on its way: what is asked of another upstream if one fails, and what the client is answered.
+//! One request in flight: retries on other upstreams, and the response to the client.
 
 use super::failure;
 use super::response;
@@ -18,26 +18,26 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::task::Poll;
 
-/// A request under way.
+/// A request in flight.
 pub(super) struct Attempt {
     pub(super) passing: Rc<ProxyRoute>,
     pub(super) dispatch: Dispatch,
-    /// For another upstream's target.
+    /// To build the target for another upstream.
     pub(super) below: Below,
-    /// What tells that the client's content is refused.
+    /// Reports refusal of the client's request body.
     pub(super) refusals: Option<Refusals>,
-    /// Another upstream gets another Host.
+    /// Whether another upstream gets another Host.
     pub(super) replaces_host: bool,
-    /// The tunnel that is asked for.
+    /// The tunnel requested by the client.
     pub(super) tunnel_request: Option<Box<TunnelRequest>>,
-    /// Watches the call, if it is a streaming one.
+    /// Watches the call for inactivity, if it is a streaming one.
     pub(super) watch: Option<Watch>,
-    /// The client's connection, if it ends with the upstream's.
+    /// The client's connection, if it is closed together with the upstream's.
     pub(super) ends_with: Option<Rc<ConnectionInfo>>,
 }
 
 impl Attempt {
-    /// Asks the one that was chosen, and others if need be.
+    /// Sends the request to the chosen upstream, then to others if it fails and a retry is safe.
     pub(super) async fn run(mut self, chosen: Result<Chosen, SelectError>, request: Call) -> Outcome {
         let mut watch = self.watch.take();
         let answer = {
@@ -64,7 +64,7 @@ impl Attempt {
         }
     }
 
-    /// The same request to another upstream.
+    /// The same request, for another upstream.
     fn readdressed(&self, mut call: Call, member: &Member) -> Call {
         call.target = self.passing.target(member, &self.below);
         if self.replaces_host {
@@ -82,7 +82,7 @@ impl Attempt {
             Some(tunnel) => {
                 match tunnel_request.granted(answered.reply.head, tunnel, self.passing.keep_server) {
                     Ok(Response { head, content }) => {
-                        // A tunnel holds its place at the upstream as long as it stands.
+                        // A tunnel holds its permit for as long as it is open.
                         let content = follow(content, answered.permit, None::<fn(&SourceError)>);
                         return Outcome::Ready(Response { head, content });
                     }
@@ -118,7 +118,7 @@ impl Attempt {
 }
 
 impl ProxyRoute {
-    /// Reports that the content of an answer has broken off.
+    /// Reports that the content of a response broke off.
     fn report(self: &Rc<Self>, member: Rc<Member>, below: Below) -> impl Fn(&SourceError) + use<> {
         let passing = Rc::clone(self);
         move |error| {
@@ -131,7 +131,7 @@ impl ProxyRoute {
     }
 }
 
-/// The fields with another Host, which stands first; one that a command has set stays.
+/// Replaces Host if it is the first field; one set by a `proxy.header.*` command is kept.
 fn with_host(fields: Box<FieldSection>, host: &[u8]) -> Box<FieldSection> {
     if fields.iter().next().is_none_or(|(name, _)| name != b"host") {
         return fields;

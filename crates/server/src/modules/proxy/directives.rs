@@ -221,7 +221,7 @@ pub const DIRECTIVES: &[Directive] = &[
         "",
         |scope, node| {
             let mut names = field::names(&node.one_or_many(), OF_REQUESTS)?;
-            // RFC 9112 §3.2: no request goes without.
+            // RFC 9112 §3.2: every request has one.
             names.push(b"host".to_vec());
             command(scope, Command::UnsetUnless(names))
         },
@@ -245,7 +245,7 @@ pub const DIRECTIVES: &[Directive] = &[
     ),
 ];
 
-/// Directives of h2o that change nothing here.
+/// Directives of h2o that have no effect here.
 pub const TOLERATED: &[Directive] = &[ignored!(
     "proxy.zerocopy",
     GLOBAL,
@@ -279,7 +279,7 @@ fn forwarding<'a>(scope: &'a mut Scope<'_>) -> &'a mut ForwardingHeaders {
     scope.global.get_mut::<super::ForwardingHeaders>()
 }
 
-/// Holds for FastCGI as well.
+/// Applies to FastCGI as well.
 fn underscores(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
     let on = node.on_off()?;
     (own(scope).underscores, scope.inherited.get_mut::<fastcgi::Settings>().underscores) = (on, on);

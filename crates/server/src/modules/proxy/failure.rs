@@ -1,4 +1,4 @@
-//! What the failure of an upstream means: to the client a status, to the log which upstream, what and when.
+//! The consequences of an upstream failure: the client's status, and the log line with upstream, cause and time.
 
 use super::streaming::Stalled;
 use crate::handler::Outcome;
@@ -9,7 +9,7 @@ use hayami_net::service::{Refusal, Refusals};
 use rustix::io::Errno;
 use std::{fmt, io};
 
-/// The status that tells the client; of the reasons it learns nothing (RFC 9110 §15.6).
+/// The client's status; the client is not told the cause (RFC 9110 §15.6).
 pub(in crate::modules) fn status(failure: &Failure, refusal: Option<&Refusal>) -> Status {
     match (&failure.cause, refusal) {
         // The client's own fault: its content broke a rule or a limit.
@@ -22,7 +22,7 @@ pub(in crate::modules) fn status(failure: &Failure, refusal: Option<&Refusal>) -
     }
 }
 
-/// What the client is answered when nobody else is asked; `reasons` are those of all tries.
+/// The response when the request is not retried; `reasons` are those of all tries.
 pub(in crate::modules) fn outcome(
     failure: &Failure,
     reasons: &[String],
@@ -32,13 +32,13 @@ pub(in crate::modules) fn outcome(
     Outcome::Failed { response: response(status(failure, refusal.as_ref())), reason: reasons.join("; ") }
 }
 
-/// What the client is answered whose request cannot be passed on.
+/// The response to a request that cannot be forwarded.
 #[cold]
 pub(in crate::modules) fn bad_request(fault: &dyn fmt::Display) -> Outcome {
     Outcome::Failed { response: response(Status::BAD_REQUEST), reason: format!("client: {fault}") }
 }
 
-/// What the client is answered whose content was refused while the upstream had no use for more of it.
+/// The response to a request whose content was refused while the upstream accepted no more of it.
 #[cold]
 pub(in crate::modules) fn refused(refusal: &Refusal) -> Outcome {
     let reason = match refusal {
@@ -48,21 +48,21 @@ pub(in crate::modules) fn refused(refusal: &Refusal) -> Outcome {
     Outcome::Failed { response: response(refusal.status()), reason }
 }
 
-/// What the client of a streaming call is answered that has stood still.
+/// The response to a streaming call that has been idle for too long.
 #[cold]
 pub(super) fn stalled(stalled: &Stalled) -> Outcome {
     let reason = format!("streaming call: {stalled}");
     Outcome::Failed { response: response(Status::GATEWAY_TIMEOUT), reason }
 }
 
-/// What the client is answered for a response that cannot be passed on.
+/// The response in place of one that cannot be forwarded.
 #[cold]
 pub(in crate::modules) fn bad_response(upstream: &str, fault: &dyn fmt::Display) -> Outcome {
     let reason = format!("upstream {upstream}: its response cannot be forwarded: {fault}");
     Outcome::Failed { response: response(Status::BAD_GATEWAY), reason }
 }
 
-/// The answer of that status.
+/// The response with that status.
 pub(in crate::modules) fn response(status: Status) -> Response {
     let mut response = crate::service::plain(status, "");
     if status == Status::SERVICE_UNAVAILABLE {
@@ -71,13 +71,13 @@ pub(in crate::modules) fn response(status: Status) -> Response {
     response
 }
 
-/// Whether this machine, and not the upstream, lacks something.
+/// Whether this machine, not the upstream, lacks a resource.
 pub(in crate::modules) fn is_ours(error: &io::Error) -> bool {
     let lacking = [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM, Errno::ADDRNOTAVAIL];
     Errno::from_io_error(error).is_some_and(|errno| lacking.contains(&errno))
 }
 
-/// What it says of the upstream's health; `None` if nothing.
+/// What the failure says about the upstream's health; `None` if nothing.
 pub(in crate::modules) fn failure_kind(failure: &Failure) -> Option<FailureKind> {
     match (failure.phase, &failure.cause) {
         (Phase::Connect, Cause::Timeout) => Some(FailureKind::Silent),
@@ -87,21 +87,21 @@ pub(in crate::modules) fn failure_kind(failure: &Failure) -> Option<FailureKind>
     }
 }
 
-/// Whether the same request may fare better elsewhere, or a second time.
+/// Whether a retry of the same request may succeed.
 pub(in crate::modules) fn is_worth_repeating(failure: &Failure) -> bool {
     match (failure.phase, &failure.cause) {
         (_, Cause::Content(_)) => false,
         (_, Cause::Io(error)) if is_ours(error) => false,
-        // Whoever is slow once is slow twice, and the client has waited long enough.
+        // A slow upstream is likely slow again, and the client has waited long enough.
         (phase, Cause::Timeout) => phase == Phase::Connect,
-        // What breaks the rules will break them again.
+        // A protocol error is likely to repeat.
         (_, Cause::Protocol(_)) => false,
         _ => true,
     }
 }
 
-/// The line for the log: `upstream http://127.0.0.1:3000: Connection refused while connecting, after 0.4 ms`. What is
-/// the client's fault names the client.
+/// The log line: `upstream http://127.0.0.1:3000: Connection refused while connecting, after 0.4 ms`. If the client is
+/// at fault, it names the client instead.
 pub(in crate::modules) fn reason(upstream: &str, failure: &Failure) -> String {
     let phase = failure.phase;
     let elapsed = failure.elapsed.as_secs_f64() * 1000.0;

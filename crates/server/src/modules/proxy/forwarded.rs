@@ -1,19 +1,19 @@
-//! The Forwarded field (RFC 7239): who asked whom, by which protocol.
+//! The Forwarded field (RFC 7239): which client requested which host, by which protocol.
 
 use hayami_http::field::is_token;
 use hayami_net::service::{Address, ConnectionInfo};
 use std::io::Write;
 use std::net::IpAddr;
 
-/// The value: what the client has there, if that is well-formed, and this server's own element behind it. A malformed
-/// value could swallow what follows it, by a quotation mark that nothing closes, and is left out.
+/// The value: the client's own, if it is well-formed, followed by this server's element. A malformed value is left
+/// out: an unclosed quotation mark in it could swallow what follows.
 pub(super) fn value(told: &[u8], host: &[u8], connection: &ConnectionInfo, client: &Address) -> Vec<u8> {
     let mut value = Vec::with_capacity(told.len() + 96);
     if is_well_formed(told) {
         value.extend_from_slice(told);
         value.extend_from_slice(b", ");
     }
-    // To a vector, writing cannot fail. §6: an IPv6 address stands in brackets and quotation marks.
+    // Writing to a vector cannot fail. §6: an IPv6 address stands in brackets and quotation marks.
     let _ = match client {
         Address::Ip(peer) => match peer.ip().to_canonical() {
             IpAddr::V4(ip) => write!(value, "for={ip}"),
@@ -44,7 +44,7 @@ fn push_quoted(bytes: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// Whether all of it are elements of pairs (§4). An element may be empty, as in any list (RFC 9110 §5.6.1).
+/// Whether all of it is a list of elements (§4). An element may be empty, as in any list (RFC 9110 §5.6.1).
 fn is_well_formed(mut rest: &[u8]) -> bool {
     let mut pairs = 0;
     loop {

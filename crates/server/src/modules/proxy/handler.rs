@@ -1,4 +1,4 @@
-//! From a request to an upstream: which one, and what it is asked.
+//! The handler of a proxied path: chooses an upstream and sends it the request.
 
 use super::attempt::Attempt;
 use super::failure;
@@ -12,10 +12,10 @@ use crate::handler::{Exchange, Handler, Outcome};
 use crate::modules::upstreams::{Dispatch, Reference};
 use std::rc::Rc;
 
-/// Passes requests on.
+/// Forwards requests.
 struct Proxy(Rc<ProxyRoute>);
 
-/// The handler of a path. Without a loop there is nothing to connect with: then it is for show.
+/// Builds the handler of a path. Without an event loop nothing can connect; then the handler does nothing.
 pub fn build(reverse: &Reference, route: &RouteContext<'_>) -> Box<dyn Handler> {
     match &route.worker.outbound {
         Some(outbound) => Box::new(Proxy(Rc::new(ProxyRoute::new(reverse, route, outbound)))),
@@ -23,7 +23,7 @@ pub fn build(reverse: &Reference, route: &RouteContext<'_>) -> Box<dyn Handler> 
     }
 }
 
-/// Stands for a handler where a configuration is only tried.
+/// Stands in for a handler when a configuration is only tested.
 struct NullHandler;
 
 impl Handler for NullHandler {

@@ -1,13 +1,13 @@
-//! Fields that belong to one hop of a message's way (RFC 9110 §7.6.1), and all the others, which go on.
+//! Separates the fields of a single hop (RFC 9110 §7.6.1) from those that are forwarded.
 
 use hayami_http::{FieldSection, Known};
 use std::fmt;
 
-/// Elements of a message's Connection fields, empty ones included. Clients name two or three; every field of the
-/// message is compared with every name, so a list without a bound would cost the square of the message's length.
+/// Most elements of a message's Connection fields, empty ones included. Clients name two or three; every field is
+/// compared with every name, so an unbounded list would cost the square of the message's length.
 const MOST_ELEMENTS: usize = 64;
 
-/// The Connection fields of a message have more elements than are looked at.
+/// The Connection fields of a message have too many elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::modules) struct TooManyElements;
 
@@ -20,7 +20,7 @@ impl fmt::Display for TooManyElements {
 /// Appends the fields of `from` to `to` that `passes` lets through and that no Connection field names.
 ///
 /// # Errors
-/// There are too many names to compare with; `to` is as it was.
+/// The Connection fields have too many elements; `to` is unchanged.
 pub(super) fn pass_on(
     from: &FieldSection,
     to: &mut FieldSection,
@@ -35,8 +35,8 @@ pub(super) fn pass_on(
     Ok(())
 }
 
-/// Names of fields that were meant for the next hop only (RFC 9110 §7.6.1), but for those that are left
-/// out in any case. Mostly there are none, and nothing is allocated.
+/// The fields named by Connection (RFC 9110 §7.6.1), except those that are removed in any case. Usually there are
+/// none, and nothing is allocated.
 fn named_by_connection(fields: &FieldSection) -> Result<Vec<&[u8]>, TooManyElements> {
     let mut named = Vec::new();
     let lists = fields.get_all(Known::Connection).flat_map(|value| value.split(|byte| *byte == b','));

@@ -1,4 +1,4 @@
-//! `proxy.http2.*`: which upstreams are spoken to over HTTP/2.
+//! `proxy.http2.*`: HTTP/2 to upstreams.
 
 use super::Settings;
 use crate::config::directive::{Directive, Levels, Scope};
@@ -54,7 +54,7 @@ pub const DIRECTIVES: &[Directive] = &[
                Responses over HTTP/1.1 and from FastCGI applications are read as fast as the client reads \
                them, with a buffer of about 64 KiB.",
         set: |scope, node| {
-            // A window of flow control has 31 bits (RFC 9113 §6.9.1).
+            // A flow-control window has 31 bits (RFC 9113 §6.9.1).
             match node.bytes()?.min(i32::MAX as u64) {
                 0 => Err(node.expected("more than 0 bytes")),
                 bytes => {
@@ -66,7 +66,7 @@ pub const DIRECTIVES: &[Directive] = &[
     },
 ];
 
-/// How upstreams are spoken to over HTTP/2.
+/// HTTP/2 to upstreams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Http2 {
     /// `proxy.http2.ratio`
@@ -86,7 +86,7 @@ impl Default for Http2 {
 }
 
 impl Http2 {
-    /// What is spoken to an upstream, over TLS or in clear.
+    /// The protocol of an upstream, over TLS or in cleartext.
     pub(super) fn protocol(self, secure: bool) -> Protocol {
         match (secure, self.force_cleartext) {
             (true, _) => Protocol::Negotiated(self.ratio),

@@ -1,12 +1,12 @@
-//! URLs in a response that name the upstream itself (`proxy.rewrite-location`): clients get the path that leads there.
+//! Rewrites URLs of the upstream in its responses to paths of this server (`proxy.rewrite-location`).
 //!
-//! It is a path and not a whole URL, so that it stays on the scheme, host and port that the client came by, whatever
-//! stands in front of this server.
+//! The result is a path rather than a whole URL, so that the client keeps its scheme, host and port, whatever proxy is
+//! in front of this server.
 
 use super::Url;
 use hayami_http::{FieldSection, Known, push_percent_encoded, split_authority};
 
-/// From an upstream's URLs to those of the path that it answers for.
+/// Maps an upstream's URLs to those of the path it is proxied at.
 pub(super) struct Mapping<'a> {
     /// The prefix of the path, percent-encoded.
     pub(super) own: &'a [u8],
@@ -16,7 +16,7 @@ pub(super) struct Mapping<'a> {
 }
 
 impl Mapping<'_> {
-    /// Rewrites the fields that hold a URL (RFC 9110 §8.7, §10.2.2) and Refresh, which browsers know.
+    /// Rewrites the fields that contain a URL (RFC 9110 §8.7, §10.2.2), and Refresh, which browsers support.
     pub(super) fn apply(&self, fields: &mut FieldSection) {
         if let Some(path) = fields.get(Known::Location).and_then(|url| self.map(url)) {
             fields.set(b"location", &path);
@@ -40,14 +40,14 @@ impl Mapping<'_> {
         Some([before, &self.map(&url[..end])?, &url[end..]].concat())
     }
 
-    /// The path for a URL below the upstream's; `None` if it is another one's, or no URL.
+    /// The path for a URL below the upstream's; `None` if it belongs to another server, or is no URL.
     #[cold]
     fn map(&self, url: &[u8]) -> Option<Vec<u8>> {
         let below = self.below(url)?;
         let own = self.own.strip_suffix(b"/").unwrap_or(self.own);
         let mut path = Vec::with_capacity(own.len() + below.len() + 2);
         path.extend_from_slice(own);
-        // `/api/` does not answer for `/api`, and no path is empty.
+        // The path `/api/` does not match `/api`, and a path must not be empty.
         if !below.starts_with(b"/") && (path.is_empty() || self.own.ends_with(b"/")) {
             path.push(b'/');
         }
@@ -59,7 +59,7 @@ impl Mapping<'_> {
         Some(path)
     }
 
-    /// What follows the upstream's URL in this one: a path, a query, a fragment or nothing.
+    /// What follows the upstream's URL in `url`: a path, a query, a fragment or nothing.
     fn below<'u>(&self, url: &'u [u8]) -> Option<&'u [u8]> {
         let (scheme, port): (&[u8], _) = if self.upstream.tls { (b"https", 443) } else { (b"http", 80) };
         let (own, rest) = url.split_at_checked(scheme.len())?;
@@ -76,8 +76,8 @@ impl Mapping<'_> {
     }
 }
 
-/// Appends a URL's rest with `\` and control characters percent-encoded. Neither belongs in a URL (RFC 3986 §2), and
-/// browsers read `\` as `/` and skip TAB, CR and LF (WHATWG URL): `/\evil.example` would name another host.
+/// Appends the rest of a URL with `\` and control characters percent-encoded. Neither is valid in a URL (RFC 3986 §2),
+/// and browsers read `\` as `/` and skip TAB, CR and LF (WHATWG URL): `/\evil.example` would name another host.
 fn encode_unsafe(rest: &[u8], out: &mut Vec<u8>) {
     for &byte in rest {
         if byte == b'\\' || byte.is_ascii_control() {

@@ -1,11 +1,11 @@
-//! `proxy.*`: requests that another server answers (a reverse proxy, RFC 9110 §3.7).
+//! `proxy.*`: the reverse proxy (RFC 9110 §3.7).
 //!
 //! ```text
-//! handler ─ target, request ─▶ upstreams ─ whom, how often ─▶ hayami_net::upstream ─▶ attempt, response
+//! handler ─ target, request ─▶ upstreams ─ choice, retries ─▶ hayami_client ─▶ attempt, response
 //! ```
 //!
-//! Here is what is said to upstreams and what their failures mean to a client. Who they are and which of them is
-//! asked is the affair of `upstreams`; connections, pools and deadlines are `hayami_net`'s.
+//! This module decides what upstreams receive, and what their failures mean to a client. Addresses of upstreams and the
+//! choice among them are up to `upstreams`; connections, pools and deadlines to `hayami_client`.
 
 mod attempt;
 mod directives;
@@ -67,7 +67,7 @@ pub const FEATURE: Feature = Feature {
     ])
 };
 
-/// Whether other protocols than HTTP pass through to upstreams anywhere.
+/// Whether any path tunnels other protocols than HTTP to upstreams.
 pub fn has_tunnels(settings: &config::Settings) -> bool {
     let mut paths = settings.hosts.iter().flat_map(|host| &host.paths);
     paths.any(|path| {
@@ -76,13 +76,13 @@ pub fn has_tunnels(settings: &config::Settings) -> bool {
     })
 }
 
-/// Whether upstreams are told both ends of clients' connections.
+/// Whether any path sends the PROXY protocol to upstreams.
 pub fn announces(settings: &config::Settings) -> bool {
     let paths = settings.hosts.iter().flat_map(|host| &host.paths);
     paths.into_iter().any(|path| path.inherited.get::<Settings>().proxy_options.announce.is_some())
 }
 
-/// What holds for the proxied paths of a place in the configuration.
+/// Settings of proxied paths at one level of the configuration.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Settings {
     /// `proxy.preserve-host`
@@ -110,22 +110,22 @@ pub struct Settings {
 impl FeatureSetting for Settings {}
 
 impl Settings {
-    /// What requests are changed by.
+    /// How the fields of requests are rewritten.
     fn rewriting(&self, forwarding: ForwardingHeaders) -> Rewriting {
         Rewriting { forwarding, commands: self.commands.clone(), underscores: self.underscores }
     }
 }
 
-/// How long an upstream may take for what.
+/// Timeouts of upstreams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeouts {
-    /// `proxy.timeout.io`: between two pieces that come or go.
+    /// `proxy.timeout.io`: between two reads or writes.
     pub io: Duration,
-    /// `proxy.timeout.connect`; `None`: as for `io`.
+    /// `proxy.timeout.connect`; `None`: the same as `io`.
     pub connect: Option<Duration>,
-    /// `proxy.timeout.first_byte`; `None`: as for `io`.
+    /// `proxy.timeout.first_byte`; `None`: the same as `io`.
     pub first_byte: Option<Duration>,
-    /// `proxy.timeout.keepalive`: how long a connection waits for its next request; zero: not at all.
+    /// `proxy.timeout.keepalive`: how long an idle connection is kept; zero: not at all.
     pub keep_alive: Duration,
 }
 
@@ -135,13 +135,13 @@ impl Default for Timeouts {
             io: Duration::from_secs(30),
             connect: None,
             first_byte: None,
-            // Upstreams close long before; the loop notices at once.
+            // Upstreams usually close earlier, which the event loop notices at once.
             keep_alive: Duration::from_secs(60),
         }
     }
 }
 
-/// What upstreams are told of the client, and clients of upstreams; holds for all paths.
+/// What upstreams learn of the client, and clients of the proxy; applies to all paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ForwardingHeaders {
     /// `proxy.emit-x-forwarded-headers`

@@ -1,5 +1,5 @@
-//! What is particular about requests to the upstreams of a path: the PROXY protocol in front of them, waiting for 100
-//! before their content, connections that end together.
+//! Options of requests to the upstreams of a path: the PROXY protocol in front of them, `expect: 100-continue`, and
+//! closing both connections together.
 
 use super::Settings;
 use crate::config::error::ConfigError;
@@ -11,7 +11,7 @@ use hayami_net::proxy_protocol::{self, Version};
 use hayami_net::service::Address;
 use std::time::Duration;
 
-/// As configured.
+/// The options as configured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProxyOptions {
     /// `proxy.proxy-protocol`
@@ -20,11 +20,11 @@ pub struct ProxyOptions {
     pub expect: Expect,
     /// `proxy.forward.close-connection`
     pub forward_close: bool,
-    /// `proxy.timeout.keepalive` is written, and not 0.
+    /// Whether `proxy.timeout.keepalive` is set and not 0.
     keeps_alive: bool,
 }
 
-/// `proxy.expect`: which requests with content wait for the upstream to want it (RFC 9110 §10.1.1).
+/// `proxy.expect`: which requests with content wait for the upstream's 100 (RFC 9110 §10.1.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Expect {
     /// None.
@@ -32,17 +32,17 @@ pub enum Expect {
     Off,
     /// All.
     On,
-    /// Those of clients that wait themselves.
+    /// Those whose client waits for it.
     Forward,
 }
 
 impl ProxyOptions {
-    /// What of it belongs to connections.
+    /// Only the options that affect connections.
     pub(super) fn of_connections(self) -> Self {
         Self { announce: self.announce, ..Self::default() }
     }
 
-    /// What connections begin with that are nobody's.
+    /// The PROXY protocol header of connections that carry no client's request: health checks.
     pub(in crate::modules) fn own_announcement(self) -> Option<Vec<u8>> {
         self.announce.map(|version| {
             let mut header = Vec::new();
@@ -51,7 +51,7 @@ impl ProxyOptions {
         })
     }
 
-    /// Those of one request.
+    /// The options of one request.
     pub(super) fn call_options(&self, exchange: &Exchange<'_>, has_content: bool) -> CallOptions {
         let expects_continue = has_content
             && match self.expect {
@@ -70,7 +70,7 @@ impl ProxyOptions {
 }
 
 fn waits(exchange: &Exchange<'_>) -> bool {
-    // RFC 9110 §10.1.1: of HTTP/1.0 the word is ignored.
+    // RFC 9110 §10.1.1: the expectation is ignored in HTTP/1.0 requests.
     let knows = exchange.head.version() != HttpVersion::Http10;
     let expect = exchange.head.get(Known::Expect);
     knows && expect.is_some_and(|value| value.eq_ignore_ascii_case(b"100-continue"))
@@ -87,7 +87,7 @@ pub(super) fn set_announcement(settings: &mut Settings, node: &Node) -> Result<(
     Ok(())
 }
 
-/// Notes `proxy.timeout.keepalive`.
+/// Records `proxy.timeout.keepalive`.
 pub(super) fn set_keep_alive(
     settings: &mut Settings,
     node: &Node,

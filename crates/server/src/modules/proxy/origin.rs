@@ -1,19 +1,19 @@
-//! How an upstream is spoken to, as `proxy.*` says.
+//! The origin of an upstream, from the `proxy.*` settings.
 
 use super::{Settings, Streaming, Url};
 use hayami_client::{Origin, Timeouts};
 use hayami_net::dial::Peer;
 use hayami_tls::Error;
 
-/// Connections to an upstream that may wait for requests. They were all busy a moment ago, so what bounds
-/// them is the load; this bounds what a burst leaves behind. Fewer than there are requests at a time would be worse: each
-/// burst would open what the one before has closed.
+/// Idle connections kept per upstream. All were busy a moment ago, so their number is limited by the load; this limits
+/// what a burst leaves behind. A limit below the number of concurrent requests would be worse: each burst would open
+/// again what was closed after the last.
 const IDLE: usize = 16 * 1024;
 
-/// An upstream with that URL and these addresses.
+/// The origin of an upstream with that URL and these addresses.
 ///
 /// # Errors
-/// It is spoken to over TLS, and this machine trusts nobody.
+/// TLS is required, and the system has no trusted certificates.
 pub(in crate::modules) fn origin(url: &Url, peers: Vec<Peer>, settings: &Settings) -> Result<Origin, Error> {
     let super::Timeouts { io, connect, first_byte, keep_alive } = settings.timeouts;
     let (connect, first_byte) = (connect.unwrap_or(io), first_byte.unwrap_or(io));
@@ -28,13 +28,13 @@ pub(in crate::modules) fn origin(url: &Url, peers: Vec<Peer>, settings: &Setting
         timeouts: Timeouts { connect, first_byte, io, keep_alive },
         idle: if keep_alive.is_zero() || settings.proxy_options.announce.is_some() { 0 } else { IDLE },
     };
-    // An upstream is trusted with lengths: what it sends is passed on, not kept.
+    // No limit: the content is forwarded, not stored.
     origin.limits.content = u64::MAX;
     Ok(origin)
 }
 
 impl Settings {
-    /// What makes a difference to connections, and nothing else: paths in which it is the same share them.
+    /// Only the settings that affect connections: paths that agree on them share connections.
     pub(super) fn of_connections(&self) -> Self {
         let proxy_options = self.proxy_options.of_connections();
         Self {

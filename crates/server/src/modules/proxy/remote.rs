@@ -1,5 +1,5 @@
-//! Servers that no configuration names: an upstream's `x-reproxy-url` does. Each is asked on a connection of its own,
-//! which is closed behind the answer.
+//! Fetches from servers outside the configuration, named by an upstream's `x-reproxy-url`. Each request opens its own
+//! connection, which is closed after the response.
 
 use super::request::Rewriting;
 use super::{ProxyDefaults, Settings, Url, failure, response};
@@ -18,17 +18,17 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Fields that say who the client is (RFC 6265 §4.2, RFC 9110 §11.6.2, §11.7.2).
+/// Fields that identify the client (RFC 6265 §4.2, RFC 9110 §11.6.2, §11.7.2).
 const CREDENTIALS: [&[u8]; 3] = [b"cookie", b"authorization", b"proxy-authorization"];
 
-/// Asks them.
+/// Sends requests to such servers.
 pub struct Remote(Rc<RemoteFetch>);
 
 struct RemoteFetch {
     outbound: UpstreamIo,
-    /// The URLs of the path's own upstreams: they have had the client's credentials.
+    /// The URLs of the path's own upstreams, which may receive the client's credentials.
     own: Vec<Url>,
-    /// Name servers that are asked; none: the system's.
+    /// The configured name servers; if empty, the system resolver is used.
     resolver: Arc<[SocketAddr]>,
     settings: Settings,
     rewriting: Rewriting,
@@ -36,7 +36,7 @@ struct RemoteFetch {
 }
 
 impl Remote {
-    /// With what holds for the upstreams of a path, which are `own`. Without a loop there is nothing to connect with.
+    /// Uses the settings of a path, whose upstreams are `own`. `None` without an event loop, where nothing can connect.
     pub fn new(route: &RouteContext<'_>, own: Vec<Url>) -> Option<Self> {
         let (settings, worker) = (route.inherited.get::<Settings>(), route.worker);
         let proxy_defaults = ProxyDefaults::new(route);
@@ -72,8 +72,8 @@ impl RemoteServers for Remote {
             return failure::bad_request(&fault);
         }
         if !fetch.own.iter().any(|own| own.is_of_origin(&url)) {
-            // Another origin is another party: what the client, or the configuration, has given to the path's own
-            // upstreams is not for it.
+            // Another origin is another party: credentials that the client or the configuration sends to the path's own
+            // upstreams are not meant for it.
             fields.retain(|name, _| !CREDENTIALS.iter().any(|own| own.eq_ignore_ascii_case(name)));
         }
         let request = Call::new(head.method_name(), target, fields);

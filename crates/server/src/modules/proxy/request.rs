@@ -1,7 +1,7 @@
-//! The fields of a request on their way to an upstream (RFC 9110 §7.6).
+//! The fields of a request to an upstream (RFC 9110 §7.6).
 //!
-//! Nothing of the framing is copied: the engine writes it from what was really parsed, so that client and
-//! upstream cannot be brought to disagree about where a request ends.
+//! Framing fields are never copied: the engine writes them from what was actually parsed, so that client and upstream
+//! cannot be made to disagree about where a request ends.
 
 use super::hop::{self, TooManyElements};
 use super::{ForwardingHeaders, forwarded};
@@ -11,26 +11,26 @@ use hayami_net::service::{Address, ConnectionInfo};
 use std::cell::RefCell;
 
 thread_local! {
-    /// Memory for lists; a request needs two of them.
+    /// Scratch memory for joined field values; a request needs two of them.
     static LIST: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// What requests are changed by.
+/// How the fields of requests are rewritten.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rewriting {
     pub(super) forwarding: ForwardingHeaders,
-    /// `proxy.header.*`; they see what the server itself has added.
+    /// `proxy.header.*`; they apply after the server has added its own fields.
     pub(super) commands: Vec<Command>,
     /// `underscores-in-headers`
     pub(super) underscores: bool,
 }
 
 impl Rewriting {
-    /// Appends the fields for a request to `host`, which came over this connection from this client. `early`: it came
+    /// Appends the fields for a request to `host` from this connection and client. `early`: the request was received
     /// before the TLS handshake was complete.
     ///
     /// # Errors
-    /// The client names too many fields of its connection.
+    /// The client's Connection fields have too many elements.
     pub(super) fn write(
         &self,
         head: &RequestHead,
@@ -66,27 +66,27 @@ impl Rewriting {
         Ok(())
     }
 
-    /// Whether a field goes on. Those that the server writes anew do not.
+    /// Whether a field is forwarded. Those that the server writes itself are not.
     fn passes(&self, name: &[u8], known: Option<Known>) -> bool {
         if let Some(known) = known {
             let anew = matches!(known, Known::Host | Known::Te | Known::ContentLength | Known::Expect);
             return !anew && !known.is_of_connection();
         }
-        // WSGI, Rack and PHP make the same variable of `x_forwarded_for` and of our `x-forwarded-for`.
+        // WSGI, Rack and PHP map `x_forwarded_for` and the `x-forwarded-for` added here to the same variable.
         if !self.underscores && name.contains(&b'_') {
             return false;
         }
         let is = |other: &[u8]| name.eq_ignore_ascii_case(other);
         match name.len() {
             3 => !(self.forwarding.via && is(b"via")),
-            // `:protocol` is of HTTP/2's CONNECT (RFC 8441 §4), and no field.
+            // `:protocol` belongs to HTTP/2's CONNECT (RFC 8441 §4), and is not a field.
             9 if is(b":protocol") => false,
             9 => !(self.forwarding.forwarded && is(b"forwarded")),
             10 => !is(b"early-data"),
             14 => !is(b"http2-settings"),
             15 => !(self.forwarding.x_forwarded && is(b"x-forwarded-for")),
             17 => !(self.forwarding.x_forwarded && is(b"x-forwarded-proto")),
-            // RFC 9110 §11.7: what is between a client and its proxy ends here.
+            // RFC 9110 §11.7: proxy authentication ends at this hop.
             18 => !is(b"proxy-authenticate"),
             19 => !is(b"proxy-authorization"),
             25 => !is(b"proxy-authentication-info"),
@@ -119,7 +119,7 @@ impl Rewriting {
     }
 }
 
-/// `via`: the protocol in which the request came, and who passed it on (RFC 9110 §7.6.3).
+/// `via`: the protocol version of the request, and the name of this proxy (RFC 9110 §7.6.3).
 fn via(head: &RequestHead, to: &mut FieldSection) {
     let own: &[u8] = match head.version() {
         Version::Http10 => b"1.0 hayami",
@@ -136,7 +136,7 @@ fn via(head: &RequestHead, to: &mut FieldSection) {
     });
 }
 
-/// The values of all lines of a name as one list (RFC 9110 §5.3), for `then`.
+/// Passes the values of all lines of a name, joined to one list (RFC 9110 §5.3), to `then`.
 fn joined(fields: &FieldSection, name: &[u8], then: impl FnOnce(&mut Vec<u8>)) {
     LIST.with_borrow_mut(|list| {
         list.clear();
@@ -151,7 +151,7 @@ fn joined(fields: &FieldSection, name: &[u8], then: impl FnOnce(&mut Vec<u8>)) {
     });
 }
 
-/// Whether `te` says that trailers are understood, the one word of it that means an upstream as well.
+/// Whether `te` contains `trailers`, the only value that is forwarded.
 fn asks_for_trailers(fields: &FieldSection) -> bool {
     let mut words = fields.get_all(Known::Te).flat_map(|value| value.split(|byte| *byte == b','));
     words.any(|word| word.trim_ascii().eq_ignore_ascii_case(b"trailers"))
@@ -163,7 +163,7 @@ mod tests {
     use crate::handler::testing;
     use crate::modules::test_support::set;
 
-    /// What a request with these fields says to the upstream, `name: value` each.
+    /// The fields that the upstream receives for a request with these, `name: value` each.
     fn rewritten(rewriting: &Rewriting, fields: &[&str]) -> Vec<String> {
         let mut head = testing::get("/");
         for field in fields {

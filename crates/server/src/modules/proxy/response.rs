@@ -1,18 +1,18 @@
-//! The fields of a response on their way from an upstream (RFC 9110 §7.6.1).
+//! The fields of an upstream's response (RFC 9110 §7.6.1).
 
 use super::hop::{self, TooManyElements};
 use hayami_http::{FieldSection, Known, ResponseHead, Status};
 use std::cell::RefCell;
 
 thread_local! {
-    /// The memory of the last response's fields, for those of the next one.
+    /// Memory of the last response's fields, reused for the next.
     static SPARE: RefCell<FieldSection> = RefCell::default();
 }
 
-/// Removes what was meant for this hop only. Without `keep_server`, the upstream's name goes too.
+/// Removes hop-by-hop fields. Without `keep_server`, removes the upstream's `server` too.
 ///
 /// # Errors
-/// The upstream names too many fields of its connection.
+/// The upstream's Connection fields have too many elements.
 pub(in crate::modules) fn clean(head: &mut ResponseHead, keep_server: bool) -> Result<(), TooManyElements> {
     let challenges = head.status() == Status::PROXY_AUTHENTICATION_REQUIRED;
     let fields = head.own_all();
@@ -28,8 +28,8 @@ pub(in crate::modules) fn clean(head: &mut ResponseHead, keep_server: bool) -> R
     })
 }
 
-/// Whether a field is between a proxy and its client (RFC 9110 §11.7). A 407 means nothing without its challenge
-/// (RFC 9110 §15.5.8), so that goes on.
+/// Whether a field is between a proxy and its client (RFC 9110 §11.7). A 407 is useless without its challenge
+/// (RFC 9110 §15.5.8), which is therefore forwarded.
 fn is_of_proxies(name: &[u8], challenges: bool) -> bool {
     match name.len() {
         18 => !challenges && name.eq_ignore_ascii_case(b"proxy-authenticate"),
@@ -42,7 +42,7 @@ fn is_of_proxies(name: &[u8], challenges: bool) -> bool {
 mod tests {
     use super::*;
 
-    /// The names that are left of these fields.
+    /// The names of the remaining fields.
     fn cleaned(status: Status, keep_server: bool, fields: &[&str]) -> Vec<String> {
         let mut head = ResponseHead::new(status);
         for field in fields {

@@ -1,4 +1,4 @@
-//! `proxy.reverse.url`: the upstreams of a path, its own or those of a name.
+//! `proxy.reverse.url`: the upstreams of a path, private or a named group.
 
 use crate::config::directive::Scope;
 use crate::config::error::ConfigError;
@@ -21,7 +21,7 @@ pub(super) fn set(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError>
     Ok(())
 }
 
-/// A path that is a regular expression has no prefix that the path of a URL could replace.
+/// Rejects URLs with a path: a path that is a regular expression has no prefix for it to replace.
 fn check_without_path<'a>(
     node: &Node,
     mut paths: impl Iterator<Item = &'a String>,

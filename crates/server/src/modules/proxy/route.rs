@@ -1,4 +1,4 @@
-//! What holds for all requests that a path forwards.
+//! State shared by all requests that a path forwards.
 
 use super::hop::TooManyElements;
 use super::location::Mapping;
@@ -20,7 +20,7 @@ use hayami_net::service::Interim;
 use hayami_net::upstream_io::UpstreamIo;
 use std::rc::Rc;
 
-/// What a path says to upstreams.
+/// Settings of a path, prepared for its requests.
 pub(super) struct ProxyRoute {
     pub(super) pool: Rc<Pool>,
     pub(super) transport: usize,
@@ -31,7 +31,7 @@ pub(super) struct ProxyRoute {
     pub(super) proxy_options: ProxyOptions,
     pub(super) tunnels: Tunnels,
     pub(super) streaming: Streaming,
-    /// Whether the upstreams' `server` fields stay.
+    /// Whether the upstreams' `server` fields are kept.
     pub(super) keep_server: bool,
     /// Whether a response without a date gets one.
     pub(super) adds_date: bool,
@@ -41,19 +41,19 @@ pub(super) struct ProxyRoute {
     pub(super) reports_errors: bool,
 }
 
-/// What holds for all proxied paths.
+/// Settings common to all proxied paths.
 #[derive(Clone, Copy, Debug)]
 pub struct ProxyDefaults {
-    /// What upstreams are told.
+    /// Which fields about the client and the proxy are added.
     pub forwarding: ForwardingHeaders,
-    /// Whether their `server` fields stay.
+    /// Whether the upstreams' `server` fields are kept.
     pub keep_server: bool,
     /// Whether errors of requests go to the error log.
     pub reports_errors: bool,
 }
 
 impl ProxyDefaults {
-    /// What holds at a place.
+    /// The settings at a level of the configuration.
     pub fn new(route: &RouteContext<'_>) -> Self {
         let global = &route.settings.global;
         Self {
@@ -65,11 +65,11 @@ impl ProxyDefaults {
 }
 
 impl ProxyRoute {
-    /// What the settings of a path say.
+    /// Prepares the settings of a path.
     pub(super) fn new(reverse: &Reference, route: &RouteContext<'_>, outbound: &UpstreamIo) -> Self {
         let (settings, worker) = (route.inherited.get::<Settings>(), route.worker);
         let proxy_defaults = ProxyDefaults::new(route);
-        // Behind no path there is nothing that a URL of an upstream could become.
+        // Without a path there is nothing to map an upstream's URL to.
         let path = route.path.filter(|_| !settings.keeps_location);
         let pool = worker.get::<Pools>().get(reverse.group, outbound, &worker.clock);
         let transport = pool.transport(Transport::Http(Box::new(settings.of_connections())));
@@ -89,15 +89,15 @@ impl ProxyRoute {
         }
     }
 
-    /// Whether Host is that of the upstream's URL.
+    /// Whether Host is taken from the upstream's URL.
     pub(super) fn replaces_host(&self, exchange: &Exchange<'_>) -> bool {
         !self.preserve_host || exchange.head.authority().is_empty()
     }
 
-    /// What is asked. Without an upstream so far, target and Host are of none.
+    /// Builds the call. Without an upstream, target and Host remain empty.
     ///
     /// # Errors
-    /// The client's fields cannot be passed on.
+    /// The client's fields cannot be forwarded.
     pub(super) fn call(
         &self,
         exchange: &mut Exchange<'_>,
@@ -134,7 +134,7 @@ impl ProxyRoute {
         })
     }
 
-    /// The target at an upstream.
+    /// The target for an upstream.
     pub(super) fn target(&self, member: &Member, below: &Below) -> Vec<u8> {
         below.at(self.path_at(member))
     }
@@ -143,7 +143,7 @@ impl ProxyRoute {
         self.path.as_deref().unwrap_or(member.url().path.as_bytes())
     }
 
-    /// How URLs of an upstream become paths here, if they do.
+    /// The mapping from an upstream's URLs to paths of this server, if they are rewritten.
     pub(super) fn mapping<'a>(&'a self, member: &'a Member) -> Option<Mapping<'a>> {
         let (upstream, path) = (member.url(), self.path_at(member));
         self.own.as_deref().map(|own| Mapping { own, upstream, path })
@@ -156,11 +156,11 @@ fn encoded(prefix: &str) -> Vec<u8> {
     encoded
 }
 
-/// Sends interim responses of an upstream on to the client.
+/// Forwards interim responses of an upstream to the client.
 fn sink(interim: Interim) -> Box<dyn FnMut(&ResponseHead)> {
     Box::new(move |head| {
         let mut head = head.clone();
-        // The final response names as many, and is refused for it.
+        // Too many Connection elements: the final response, which repeats them, is refused for that.
         if super::response::clean(&mut head, false).is_ok() {
             interim.send(head);
         }

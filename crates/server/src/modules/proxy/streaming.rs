@@ -1,10 +1,10 @@
-//! Streaming calls, gRPC above all: both sides may pause, for as long as `proxy.timeout.stream` says.
+//! Streaming calls, gRPC above all: both sides may pause, for up to `proxy.timeout.stream`.
 //!
-//! In such a call a client has something to say only now and then, so the deadlines for its content do not hold. In their
-//! place the call as a whole is watched: it ends when nothing has moved in either direction for too long.
+//! The client of such a call sends data only now and then, so the deadlines for its content do not apply. Instead the
+//! call as a whole is watched: it ends when there is no data in either direction for too long.
 //!
-//! That holds for calls that reach their upstream over HTTP/2, as gRPC must. Over HTTP/1.1 the content type, which is the
-//! client's word, changes nothing.
+//! This applies to calls that reach their upstream over HTTP/2, as gRPC must. Over HTTP/1.1 the content type, which the
+//! client can choose freely, changes nothing.
 
 use super::Settings;
 use crate::config::directive::{Directive, Levels};
@@ -36,19 +36,19 @@ pub const DIRECTIVES: &[Directive] = &[Directive {
     },
 }];
 
-/// How long a streaming call may stand still.
+/// How long a streaming call may be idle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Streaming(Duration);
 
 impl Default for Streaming {
     fn default() -> Self {
-        // As long as a tunnel, and as Envoy's streams.
+        // The same as for tunnels, and for streams in Envoy.
         Self(Duration::from_secs(300))
     }
 }
 
 impl Streaming {
-    /// Watches a request that is a streaming call.
+    /// Starts to watch a request if it is a streaming call.
     pub(super) fn watch(self, head: &RequestHead) -> Option<Watch> {
         let multiplexed = matches!(head.version(), Version::Http2 | Version::Http3);
         let kind = head.fields().get(Known::ContentType).filter(|_| multiplexed)?;
@@ -56,7 +56,7 @@ impl Streaming {
     }
 }
 
-/// gRPC and gRPC-Web, and the streams of Connect, with whatever encoding of messages.
+/// Matches gRPC, gRPC-Web and the streams of Connect, with any message encoding.
 fn is_streamed(content_type: &[u8]) -> bool {
     let rest = |name: &[u8]| {
         content_type.get(..name.len())?.eq_ignore_ascii_case(name).then(|| &content_type[name.len()..])
@@ -67,7 +67,7 @@ fn is_streamed(content_type: &[u8]) -> bool {
     }
 }
 
-/// When something last moved.
+/// The time of the last activity.
 #[derive(Clone, Debug)]
 pub(super) struct Activity {
     last: Rc<Cell<Instant>>,
@@ -75,18 +75,18 @@ pub(super) struct Activity {
 }
 
 impl Activity {
-    /// Something has moved.
+    /// Records activity.
     pub(super) fn note(&self) {
         self.last.set(Instant::now());
     }
 
-    /// Whether the call is watched, and the client may pause.
+    /// Whether the call is watched, so that the client may pause.
     pub(super) fn is_watched(&self) -> bool {
         self.over_http2.get()
     }
 }
 
-/// Tells when a call has stood still for too long.
+/// Detects that a call has been idle for too long.
 #[derive(Debug)]
 pub(super) struct Watch {
     activity: Activity,
@@ -94,7 +94,7 @@ pub(super) struct Watch {
     sleep: Pin<Box<Sleep>>,
 }
 
-/// A call has stood still for so long.
+/// A call was idle for this long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stalled(Duration);
 
@@ -112,20 +112,20 @@ impl Watch {
         Self { activity, most, sleep: Box::pin(sleep_until(now + most)) }
     }
 
-    /// What learns whether the call goes over HTTP/2.
+    /// The flag that is set once the call goes over HTTP/2.
     pub(super) fn over_http2(&self) -> OverHttp2 {
         self.activity.over_http2.clone()
     }
 
-    /// What is to be told of everything that moves.
+    /// The handle to record activity with.
     pub(super) fn activity(&self) -> &Activity {
         &self.activity
     }
 
-    /// Ready when the call has stood still for too long. The timer is moved on only when it fires.
+    /// Ready when the call has been idle for too long. The timer is reset only when it fires.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Stalled> {
         if !self.activity.is_watched() {
-            // Ordinary deadlines hold. If that changes, the call itself has been polled.
+            // Ordinary deadlines apply. If that changes, the call itself has been polled.
             return Poll::Pending;
         }
         loop {
@@ -138,7 +138,7 @@ impl Watch {
         }
     }
 
-    /// The content of the answer; the watch goes on until all of it has come.
+    /// Wraps the content of the response; it is watched until its end.
     pub(super) fn follow(mut self, content: Content) -> Content {
         self.activity.note();
         match content {

@@ -1,8 +1,8 @@
-//! Targets for upstreams: the path's prefix makes room for the URL's path.
+//! Targets for upstreams: the path's prefix is replaced by the URL's path.
 //!
-//! What stands behind the prefix is sent as the client wrote it, percent-encoding and repeated slashes
-//! included; only dot segments are resolved, so that the upstream cannot find a way out of the prefix that the
-//! router has not seen. The same path, normalized by the upstream, is the path that was routed.
+//! The rest behind the prefix is sent as the client wrote it, percent-encoding and repeated slashes included; only dot
+//! segments are resolved, so that the upstream cannot resolve a path out of the prefix that the router has not seen.
+//! The same path, normalized by the upstream, is the path that was routed.
 
 use hayami_http::{RequestHead, push_percent_encoded};
 
@@ -15,7 +15,7 @@ pub(super) struct Below {
 }
 
 impl Below {
-    /// Of `head`, whose normalized path is `path`; the first `below` bytes of that are the prefix.
+    /// Extracts it from `head`, whose normalized path is `path`, with the prefix in the first `below` bytes.
     pub(super) fn new(head: &RequestHead, path: &[u8], below: usize) -> Self {
         let raw = head.path();
         let mut bytes = Vec::with_capacity(raw.len() + head.query().map_or(0, |query| query.len() + 1));
@@ -31,7 +31,7 @@ impl Below {
         Self { slash: path[..below].ends_with(b"/"), bytes }
     }
 
-    /// The target at an upstream whose URL has this path.
+    /// The target for an upstream whose URL has this path.
     pub(super) fn at(&self, path: &[u8]) -> Vec<u8> {
         let rest = &self.bytes[..];
         let is_here = matches!(rest.first(), None | Some(b'?'));
@@ -50,7 +50,7 @@ impl Below {
     }
 }
 
-/// Appends what may stand in a target, and the rest percent-encoded: visible bytes stay (RFC 9112 §3.2).
+/// Appends `bytes`; those that are not visible, and so not allowed in a target, are percent-encoded (RFC 9112 §3.2).
 fn push(bytes: &[u8], out: &mut Vec<u8>) {
     if bytes.iter().fold(true, |plain, byte| plain & byte.is_ascii_graphic()) {
         return out.extend_from_slice(bytes);
@@ -63,11 +63,11 @@ fn push(bytes: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// A segment of a path that is not normal.
+/// A segment of a path that is not normalized.
 struct Segment<'a> {
-    /// As it came, the slash before it included; only the first may lack that.
+    /// As received, with the slash before it; only the first may lack that.
     raw: &'a [u8],
-    /// Where in `raw` the segment itself begins.
+    /// Where the segment itself begins in `raw`.
     begins: usize,
 }
 
@@ -81,15 +81,15 @@ impl Segment<'_> {
     }
 }
 
-/// Appends what stands behind the first `below` bytes that `raw` has when it is normalized.
+/// Appends what follows the first `below` bytes of the normalized path, taken from `raw`.
 #[cold]
 fn push_resolved(raw: &[u8], below: usize, out: &mut Vec<u8>) {
     let segments = resolve(raw);
     let last = segments.len().saturating_sub(1);
-    // Bytes of the normalized path before the segment at hand.
+    // Bytes of the normalized path before this segment.
     let mut before = 0;
     for (index, segment) in segments.iter().enumerate() {
-        // Repeated slashes are one.
+        // Repeated slashes count as one.
         if segment.is_empty() && index < last {
             if before >= below {
                 push(segment.raw, out);
@@ -106,7 +106,7 @@ fn push_resolved(raw: &[u8], below: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// The segments that are left when dot segments are gone (RFC 3986 §5.2.4), as `normalize` does it.
+/// The segments that remain after removing dot segments (RFC 3986 §5.2.4), as `normalize` does it.
 fn resolve(raw: &[u8]) -> Vec<Segment<'_>> {
     let mut kept: Vec<Segment<'_>> = Vec::new();
     let mut rest = raw;
@@ -127,14 +127,14 @@ fn resolve(raw: &[u8]) -> Vec<Segment<'_>> {
             while kept.pop().is_some_and(|segment| segment.is_empty()) {}
         }
         if rest.is_empty() {
-            // A path that ends in dots names a folder.
+            // A path that ends in dot segments names a directory.
             kept.push(Segment { raw: b"/", begins: 1 });
         }
     }
     kept
 }
 
-/// Bytes of the slash that the path begins with, plain or encoded.
+/// Length of the slash that the path begins with, plain or encoded.
 fn slash_len(path: &[u8]) -> usize {
     match path {
         [b'/', ..] => 1,
@@ -161,7 +161,7 @@ fn dots_in(segment: &[u8]) -> Option<usize> {
     (1..=2).contains(&dots).then_some(dots)
 }
 
-/// Bytes of the segment when it is decoded.
+/// Length of the decoded segment.
 fn decoded_len(segment: &[u8]) -> usize {
     let (mut at, mut count) = (0, 0);
     while at < segment.len() {
@@ -171,7 +171,7 @@ fn decoded_len(segment: &[u8]) -> usize {
     count
 }
 
-/// What stands behind the first `count` decoded bytes of the segment.
+/// What follows the first `count` decoded bytes of the segment.
 fn behind(segment: &[u8], count: usize) -> &[u8] {
     let mut at = 0;
     for _ in 0..count {

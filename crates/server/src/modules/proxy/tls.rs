@@ -1,8 +1,7 @@
-//! `proxy.ssl.*`: whom we believe when we speak TLS to an upstream, and who we say we are.
+//! `proxy.ssl.*`: TLS to upstreams: which certificates are trusted, and the client certificate.
 //!
-//! Files are read where they are named, so that what is wrong with one shows with its place. What connections begin
-//! with is made once for all places of the configuration that say the same, and for all workers: they share the
-//! sessions that may be resumed.
+//! Files are read with the directive that names them, so that errors have its position. The connector is created once
+//! for all levels of the configuration with equal settings, and for all workers: they share sessions for resumption.
 
 use super::Url;
 use crate::config::attribute::{self, Attribute};
@@ -16,20 +15,20 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// The most sessions that may be kept: with 2 KB each, 2 GB.
+/// The most sessions that may be kept: at 2 KB each, 2 GB.
 const MOST_SESSIONS: u64 = 1 << 20;
-/// RFC 8446 §4.6.1: no ticket is of use after a week.
+/// RFC 8446 §4.6.1: tickets are valid for a week at most.
 const WEEK: u64 = 604_800;
 
-/// What holds for connections over TLS.
+/// Settings of TLS connections.
 #[derive(Clone, Debug, Default)]
 pub struct Tls {
     written: Written,
-    /// Made when it is needed first; clones share it as long as they say the same.
+    /// Created on first use; clones share it as long as they have equal settings.
     connector: Arc<OnceLock<Connector>>,
 }
 
-/// What is written.
+/// The settings as written.
 #[derive(Clone, Debug)]
 struct Written {
     verify: bool,
@@ -47,7 +46,7 @@ impl Default for Written {
 }
 
 impl PartialEq for Tls {
-    /// Whether the same is written.
+    /// Whether the same settings are written.
     fn eq(&self, other: &Self) -> bool {
         let files = |written: &Written| written.identity.as_ref().map(|(files, _)| files.clone());
         let plain = |written: &Written| (written.verify, written.name.clone(), written.sessions);
@@ -81,15 +80,15 @@ impl Tls {
     fn connector(&self) -> Result<&Connector, Error> {
         if self.connector.get().is_none() {
             let made = Connector::new(&self.settings())?;
-            let _ = self.connector.set(made); // whoever was faster has made the same
+            let _ = self.connector.set(made); // lost the race: the other connector is equal
         }
         Ok(self.connector.get().expect("it was set above"))
     }
 
-    /// Whether upstreams can be spoken to like this, of which `node` names one.
+    /// Checks that TLS to upstreams is possible with these settings; `node` names one of them.
     ///
     /// # Errors
-    /// This machine trusts nobody.
+    /// The system has no trusted certificates.
     pub(in crate::modules) fn check(&self, node: &Node) -> Result<(), ConfigError> {
         self.connector().map(drop).map_err(|error| {
             let help = "name a file of certificate authorities in `proxy.ssl.cafile`";
@@ -97,10 +96,10 @@ impl Tls {
         })
     }
 
-    /// What connections to an upstream begin with; `None`: in clear.
+    /// The TLS settings of connections to an upstream; `None`: cleartext.
     ///
     /// # Errors
-    /// This machine trusts nobody.
+    /// The system has no trusted certificates.
     pub(super) fn origin(&self, url: &Url) -> Result<Option<upstream::Tls>, Error> {
         let tls =
             || Ok(upstream::Tls { connector: self.connector()?.clone(), name: url.server_name().to_owned() });
@@ -278,7 +277,7 @@ mod tests {
         set(lines).inherited.get::<crate::modules::proxy::Settings>().tls.clone()
     }
 
-    /// A file of that test, which has a certificate and a key; it stays as long as the test runs.
+    /// A file with a certificate and a key for that test.
     fn certificate(test: &str) -> String {
         let file = std::env::temp_dir().join(format!("hayami-proxy-tls-{test}-{}.pem", std::process::id()));
         let made = rcgen::generate_simple_self_signed(vec!["app.example".to_owned()]).expect("made");

@@ -1,6 +1,6 @@
-//! Requests to go on in another protocol, WebSocket above all, on their way to an upstream (RFC 9110 §7.8).
+//! Requests to upgrade to another protocol, WebSocket above all, at an upstream (RFC 9110 §7.8).
 //!
-//! An upstream is always asked by Upgrade over HTTP/1.1. A client of HTTP/2 asks by CONNECT with `:protocol`
+//! The request to the upstream always uses Upgrade over HTTP/1.1. An HTTP/2 client uses CONNECT with `:protocol`
 //! (RFC 8441), which is translated: its CONNECT becomes GET, the upstream's 101 becomes 200.
 
 use super::websocket::Key;
@@ -14,7 +14,7 @@ use hayami_http::{Known, Method, Response, ResponseHead, Status};
 use hayami_net::service::{RequestBody, Upgrade, UpgradeKind};
 use std::time::Duration;
 
-/// How many milliseconds a tunnel may stand still: h2o's `proxy.websocket.timeout`.
+/// How many milliseconds a tunnel may be idle: h2o's `proxy.websocket.timeout`.
 const IDLE: u64 = 300_000;
 
 /// The directives of this feature.
@@ -54,7 +54,7 @@ pub const DIRECTIVES: &[Directive] = &[
     },
 ];
 
-/// Which tunnels there may be.
+/// Which tunnels are allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tunnels {
     /// `proxy.tunnel`
@@ -82,28 +82,28 @@ fn idle(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// A tunnel that a client asks an upstream for.
+/// A tunnel that a client requests from an upstream.
 #[derive(Debug)]
 pub(super) struct TunnelRequest {
     protocols: Vec<u8>,
     bytes: RequestBody,
     idle: Duration,
-    /// What the upstream has to prove that it has read, if the client asked over HTTP/2.
+    /// The key that the upstream must prove to have read, if the client uses HTTP/2.
     key: Option<Key>,
 }
 
-/// What becomes of a request that asks for a tunnel.
+/// How to handle a request, which may ask for a tunnel.
 pub(super) enum Passed {
-    /// It is an ordinary request, or is answered like one.
+    /// As an ordinary request.
     Ordinary,
-    /// The upstream is asked.
+    /// Forward the request for the tunnel.
     On(Box<TunnelRequest>),
-    /// Here is the answer.
+    /// Send this response.
     Answered(Outcome),
 }
 
 impl Tunnels {
-    /// Takes what the client asks for out of the exchange.
+    /// Takes the client's upgrade request out of the exchange.
     #[inline]
     pub(super) fn pass(self, exchange: &mut Exchange<'_>) -> Passed {
         match exchange.upgrade.take() {
@@ -123,10 +123,10 @@ impl Tunnels {
         };
         let websocket = protocols.eq_ignore_ascii_case(b"websocket");
         let key = match kind {
-            // RFC 9110 §7.8: a server may ignore it.
+            // RFC 9110 §7.8: a server may ignore Upgrade.
             UpgradeKind::Upgrade if !self.on => return Passed::Ordinary,
             UpgradeKind::Upgrade => None,
-            // RFC 9220 §3: 501 says that the protocol is not known.
+            // RFC 9220 §3: 501 says that the protocol is not supported.
             UpgradeKind::ExtendedConnect if self.on && websocket => Some(Key::new()),
             UpgradeKind::ExtendedConnect => {
                 return no(Status::NOT_IMPLEMENTED, "this protocol is not tunneled to upstreams");
@@ -140,7 +140,7 @@ impl Tunnels {
 }
 
 impl TunnelRequest {
-    /// Has the upstream asked for it too.
+    /// Turns the call into a request for the tunnel.
     pub(super) fn prepare(&self, call: &mut Call) {
         call.content = None;
         call.upgrade = Some(Switch { protocols: self.protocols.clone(), idle: self.idle });
@@ -152,7 +152,7 @@ impl TunnelRequest {
         call.fields.set(b"sec-websocket-key", key.as_slice());
     }
 
-    /// The answer to the client when the upstream has switched.
+    /// The response to the client once the upstream has switched protocols.
     pub(super) fn granted(
         self,
         mut head: ResponseHead,
@@ -175,8 +175,8 @@ impl TunnelRequest {
         Ok(Response { head, content: tunnel.join(Box::new(self.bytes)) })
     }
 
-    /// Whether an answer that switches to nothing may be passed on. A client of HTTP/2 would take any 2xx for a tunnel,
-    /// and its content for what comes through.
+    /// Whether a response that does not switch protocols may be forwarded. An HTTP/2 client would take any 2xx for an
+    /// open tunnel, and its content for tunneled data.
     pub(super) fn takes(&self, answer: &ResponseHead) -> bool {
         takes(self.key.is_some(), answer)
     }

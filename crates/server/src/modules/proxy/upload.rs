@@ -1,26 +1,26 @@
-//! A request's content on its way to an upstream: as it comes, and why it broke off, if it does.
+//! Streams a request's content to an upstream, and reports why it broke off, if it does.
 
 use super::streaming::Activity;
 use hayami_http::{FieldSection, Source, SourceError};
 use hayami_net::service::{Refusal, Refusals, RequestBody};
 use std::task::{Context, Poll};
 
-/// Content on its way.
+/// Request content being forwarded.
 pub(in crate::modules) struct Upload {
     incoming: RequestBody,
     underscores: bool,
-    /// Is told of everything that comes, and says whether the client may pause.
+    /// Notified of all data received; says whether the client may pause.
     activity: Option<Activity>,
 }
 
 impl Upload {
-    /// The content, and what tells of its refusal. `underscores`: whether trailers with `_` in their names stay.
+    /// Returns the content, and what reports its refusal. `underscores`: keeps trailers with `_` in their names.
     pub(in crate::modules) fn new(incoming: RequestBody, underscores: bool) -> (Self, Refusals) {
         let refusals = incoming.refusals();
         (Self { incoming, underscores, activity: None }, refusals)
     }
 
-    /// Tells `activity` of everything that comes.
+    /// Reports all data received to `activity`.
     pub(super) fn tell(&mut self, activity: Activity) {
         self.activity = Some(activity);
     }

@@ -7,16 +7,16 @@ use hayami_tls::Connector;
 use std::fmt;
 use std::path::PathBuf;
 
-/// An upstream's URL, taken apart.
+/// A parsed upstream URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Url {
     /// Where it listens.
     pub place: UrlLocation,
-    /// Whether TLS is spoken.
+    /// Whether TLS is used.
     pub tls: bool,
-    /// What Host says, unless that is the client's (RFC 9110 §7.2).
+    /// The value of Host, unless the client's is kept (RFC 9110 §7.2).
     pub authority: String,
-    /// The path, maybe empty.
+    /// The path, possibly empty.
     pub path: String,
     /// The URL without its path, for logs.
     pub shown: String,
@@ -25,9 +25,9 @@ pub struct Url {
 /// Where an upstream listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UrlLocation {
-    /// A name or an address (IPv6 without brackets), and a port.
+    /// A host name or an address (IPv6 without brackets), and a port.
     Tcp(String, u16),
-    /// A socket in the file system.
+    /// A unix socket.
     Unix(PathBuf),
 }
 
@@ -40,7 +40,7 @@ impl fmt::Display for Url {
 }
 
 impl Url {
-    /// The name for which the upstream has to have a certificate.
+    /// The name that the upstream's certificate must be valid for.
     pub(super) fn server_name(&self) -> &str {
         match &self.place {
             UrlLocation::Tcp(host, _) => host,
@@ -51,7 +51,7 @@ impl Url {
     /// Reads a URL.
     ///
     /// # Errors
-    /// What is wrong with it, at the node.
+    /// The URL is malformed; the error has the node's position.
     pub fn read(node: &Node) -> Result<Self, ConfigError> {
         let text = node.text().map_err(|_| node.expected(WANTED))?;
         let (scheme, rest) = text.split_once("://").ok_or_else(|| {
@@ -89,7 +89,7 @@ impl Url {
 }
 
 impl Url {
-    /// Whether it is of the same origin (RFC 6454 §4): scheme, host and port.
+    /// Whether both have the same origin (RFC 6454 §4): scheme, host and port.
     pub(super) fn is_of_origin(&self, other: &Self) -> bool {
         let same = match (&self.place, &other.place) {
             (UrlLocation::Tcp(host, port), UrlLocation::Tcp(other, other_port)) => {
@@ -100,13 +100,13 @@ impl Url {
         same && self.tls == other.tls
     }
 
-    /// Whether it says at which port.
+    /// Whether it contains a port.
     pub(in crate::modules) fn has_port(&self) -> bool {
         matches!(split_authority(self.authority.as_bytes()), Some((_, Some(_))))
     }
 }
 
-/// How to write nginx's `unix:/run/app.sock:/path`, where the path of the URL may be missing.
+/// Suggests a replacement for nginx's `unix:/run/app.sock:/path`, where the path of the URL may be missing.
 fn with_brackets(scheme: &str, unix: &str) -> String {
     let from = "unix:".len();
     let end = unix[from..].find(':').map_or(unix.len(), |end| from + end);
@@ -114,7 +114,7 @@ fn with_brackets(scheme: &str, unix: &str) -> String {
     format!("for a unix socket write `{scheme}://[{socket}]{path}`")
 }
 
-/// Authority and path. A unix socket's slashes stand within brackets.
+/// Splits authority and path. The slashes of a unix socket are within brackets.
 fn split(rest: &str) -> Option<(&str, &str)> {
     let from = if rest.starts_with("[unix:") { rest.find(']')? } else { 0 };
     let end = rest[from..].find(['/', '?', '#']).map_or(rest.len(), |end| from + end);
@@ -131,7 +131,7 @@ fn place(node: &Node, authority: &str, default_port: u16) -> Result<(UrlLocation
         if path.contains('\0') {
             return Err(node.error("the path of a unix socket must not contain NUL"));
         }
-        // A path is no host, and servers refuse a Host field that is none (RFC 9112 §3.2).
+        // A file path is not a host, and servers reject such a Host field (RFC 9112 §3.2).
         return Ok((UrlLocation::Unix(path.into()), "localhost".to_owned()));
     }
     if authority.contains('@') {

@@ -1,12 +1,12 @@
-//! What WebSocket says over HTTP/1.1 and not over HTTP/2 (RFC 6455 §4.1, RFC 8441 §5): a key, and the proof that it
-//! was read.
+//! The key of the WebSocket handshake over HTTP/1.1, which HTTP/2 lacks (RFC 6455 §4.1, RFC 8441 §5), and the proof
+//! that the server has read it.
 //!
-//! A client of HTTP/2 sends no key, and servers behind us want one. So a key is made here, and the answer to it
-//! checked here.
+//! An HTTP/2 client sends no key, but HTTP/1.1 upstreams require one. So a key is generated here, and the upstream's
+//! reply to it is verified here.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
-/// What every server of WebSocket appends to the key (RFC 6455 §1.3).
+/// The GUID that servers append to the key (RFC 6455 §1.3).
 const GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
 /// The value of a `sec-websocket-key`.
@@ -14,14 +14,14 @@ const GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 pub(super) struct Key(Vec<u8>);
 
 impl Key {
-    /// A key that nobody can foresee.
+    /// Generates an unpredictable key.
     pub(super) fn new() -> Self {
-        // A new state has new keys of SipHash, which are random.
+        // Every new state has new SipHash keys, which are random.
         let word = || RandomState::new().build_hasher().finish().to_be_bytes();
         Self(base64(&[word(), word()].concat()))
     }
 
-    /// As the field has it.
+    /// The value of the field.
     pub(super) fn as_slice(&self) -> &[u8] {
         &self.0
     }
@@ -47,7 +47,7 @@ fn base64(bytes: &[u8]) -> Vec<u8> {
     text
 }
 
-/// RFC 3174. Here it protects nothing: it only shows that who answers knows WebSocket.
+/// RFC 3174. It protects nothing here: it only shows that the server implements WebSocket.
 fn sha1(bytes: &[u8]) -> [u8; 20] {
     let mut padded = bytes.to_vec();
     padded.push(0x80);

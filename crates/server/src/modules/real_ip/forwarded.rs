@@ -1,7 +1,7 @@
-//! The nodes that the Forwarded field names as clients (RFC 7239 §4).
+//! The `for` nodes of the Forwarded field (RFC 7239 §4).
 
-/// The values of `for` in the elements of a field's value, in their order; an empty one for an element without. `None`:
-/// the value is malformed, so that one part of it could be taken for another.
+/// The values of `for` in the elements of a field's value, in order; empty for an element without one. `None`: the
+/// value is malformed, so that its elements cannot be told apart.
 pub(super) fn nodes(value: &[u8]) -> Option<Vec<Vec<u8>>> {
     let mut nodes = Vec::new();
     for element in pieces(value, b',')? {
@@ -12,7 +12,7 @@ pub(super) fn nodes(value: &[u8]) -> Option<Vec<Vec<u8>>> {
         for pair in pieces(element, b';')?.into_iter().filter(|pair| !pair.is_empty()) {
             let equals = pair.iter().position(|byte| *byte == b'=')?;
             let (name, value) = (&pair[..equals], unquoted(&pair[equals + 1..])?);
-            // §4: each parameter once at most.
+            // §4: each parameter occurs at most once per element.
             if name.eq_ignore_ascii_case(b"for") && node.replace(value).is_some() {
                 return None;
             }
@@ -22,7 +22,7 @@ pub(super) fn nodes(value: &[u8]) -> Option<Vec<Vec<u8>>> {
     Some(nodes)
 }
 
-/// The parts between separators that stand outside of quotation marks, without the blanks around them.
+/// Splits at separators outside of quotation marks, and trims the pieces.
 fn pieces(value: &[u8], separator: u8) -> Option<Vec<&[u8]>> {
     let (mut pieces, mut start) = (Vec::new(), 0);
     let (mut quoted, mut escaped) = (false, false);
@@ -42,7 +42,7 @@ fn pieces(value: &[u8], separator: u8) -> Option<Vec<&[u8]>> {
     (!quoted).then_some(pieces)
 }
 
-/// A token or quoted string, as it is meant.
+/// The value of a token or quoted string.
 fn unquoted(value: &[u8]) -> Option<Vec<u8>> {
     let Some(inner) = value.strip_prefix(b"\"") else {
         return (!value.contains(&b'"')).then(|| value.to_vec());

@@ -1,4 +1,4 @@
-//! `real-ip`: the client's address, where trusted proxies bring requests of their clients and say whose they are.
+//! `real-ip`: the client's address, as forwarded by trusted proxies.
 
 mod forwarded;
 mod node;
@@ -16,22 +16,22 @@ use crate::feature::Feature;
 use hayami_http::field::is_token;
 use std::sync::Arc;
 
-/// What holds at one place of the configuration; `None`: the address is that of the connection.
+/// Settings at one level of the configuration; `None`: the address is that of the connection.
 #[derive(Clone, Debug, Default)]
 pub struct Settings(Option<Arc<RealIp>>);
 
 impl FeatureSetting for Settings {}
 
-/// Whom to trust, and where they say what.
+/// The trusted proxies, and the field they use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct RealIp {
     from: AddressSet,
     header: Header,
-    /// Whether proxies behind proxies are trusted, too.
+    /// Whether to skip further trusted proxies in the chain.
     recursive: bool,
 }
 
-/// The field that names clients.
+/// The field that contains client addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Header {
     /// A list of addresses, by the field's name in lower case: `x-forwarded-for`, `x-real-ip`.
@@ -99,7 +99,7 @@ pub const ATTRIBUTES: &[Attribute<Written>] = &[
     },
 ];
 
-/// What is written in the mapping.
+/// The mapping as written.
 #[derive(Default)]
 pub struct Written(RealIp);
 

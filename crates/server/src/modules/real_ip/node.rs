@@ -1,9 +1,9 @@
-//! Addresses as proxies write them.
+//! Parses addresses as written by proxies.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// The address in an element of a list, or a node of RFC 7239 §6: with or without a port, IPv6 with or without brackets.
-/// `unknown` and obfuscated nodes are none.
+/// Parses the address in an element of a list, or a node of RFC 7239 §6: with or without a port, IPv6 with or without
+/// brackets. `unknown` and obfuscated nodes are not addresses.
 pub(super) fn parse(text: &[u8]) -> Option<SocketAddr> {
     let text = str::from_utf8(text).ok()?;
     if let Some(bracketed) = text.strip_prefix('[') {
@@ -18,7 +18,7 @@ pub(super) fn parse(text: &[u8]) -> Option<SocketAddr> {
     Some(canonical(ip.parse::<Ipv4Addr>().ok()?.into(), port(number)?))
 }
 
-/// An obfuscated port (§6.3) says that there is one.
+/// The port; 0 for an obfuscated one (§6.3).
 fn port(text: &str) -> Option<u16> {
     let obfuscated =
         |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));

@@ -1,4 +1,4 @@
-//! The step of the early phase: whose request is this?
+//! The step of the early phase that determines the client's address.
 
 use super::{Header, RealIp, Settings, forwarded, node};
 use crate::phase::{PhaseRequest, Reply, Step, Verdict};
@@ -8,10 +8,10 @@ use hayami_net::service::Address;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// More proxies than these stand behind one another nowhere: a longer list is not believed.
+/// No real chain of proxies is longer than this: a longer list is not trusted.
 const MOST_HOPS: usize = 64;
 
-/// The step for these settings; `None` if they ask for nothing.
+/// The step for these settings; `None` if the address is that of the connection.
 pub(super) fn build(settings: &Settings) -> Option<Box<dyn Step>> {
     let real_ip = Arc::clone(settings.0.as_ref()?);
     Some(Box::new(RealIpStep(real_ip)))
@@ -33,11 +33,11 @@ impl Step for RealIpStep {
     }
 }
 
-/// A Forwarded field in which what a client has written cannot be told from what the proxy has added.
+/// A Forwarded field in which the client's part cannot be told from the proxy's.
 struct Malformed;
 
-/// The answer to a request whose client may have hidden its address. It must not pass for the proxy, which may be admitted
-/// where the client is not.
+/// The response to a request whose client may be hiding its address. It must not be treated as the proxy, which may
+/// have access where the client does not.
 #[cold]
 fn unknown_client() -> Reply {
     let reason = "the Forwarded field of a trusted proxy is malformed: the client is unknown".to_owned();
@@ -45,10 +45,10 @@ fn unknown_client() -> Reply {
 }
 
 impl RealIp {
-    /// The client that the proxies name; `None`: they name no client, or something that is not an address.
+    /// The client named by the proxies; `None`: there is none, or it is not an address.
     ///
     /// # Errors
-    /// Nothing can be told.
+    /// The field is malformed, so the client is unknown.
     fn client(&self, fields: &FieldSection) -> Result<Option<SocketAddr>, Malformed> {
         match &self.header {
             Header::List(name) => {
@@ -68,8 +68,8 @@ impl RealIp {
         }
     }
 
-    /// The first hop, from the last to the first, that is no trusted proxy; if all are, the first of them. What stands
-    /// before the hop that counts may be anything.
+    /// The first hop, from the last to the first, that is not a trusted proxy; if all are, the first of the list.
+    /// Anything before that hop may be forged.
     fn last(
         &self,
         hops: impl Iterator<Item = Result<Option<SocketAddr>, Malformed>>,
@@ -93,7 +93,7 @@ mod tests {
     use crate::handler::testing;
     use crate::modules::test_support::set;
 
-    /// The address that `allow` and logs see of a request with these field lines, from 192.0.2.1.
+    /// The address used by `allow` and logs for a request with these field lines, from 192.0.2.1.
     fn seen(line: &str, fields: &[&str]) -> String {
         let step = build(set(&[line]).inherited.get()).expect("a step");
         let (mut head, connection, mut client) =
@@ -111,7 +111,7 @@ mod tests {
         format!("{address}:{}", address.port())
     }
 
-    /// That of the connection.
+    /// The address of the connection.
     const OWN: &str = "192.0.2.1:4000";
 
     #[test]
@@ -160,7 +160,7 @@ mod tests {
             // Only the last line is the proxy's.
             (&["forwarded: garbage", "forwarded: for=203.0.113.9"], "203.0.113.9:0"),
             (&["forwarded: garbage", "forwarded: for=10.0.0.1"], "400"),
-            // Whether the proxy's element begins inside the client's quotation marks cannot be told.
+            // The client's open quotation mark may contain the proxy's element.
             (&["forwarded: for=\"open, for=203.0.113.9"], "400"),
             (&["forwarded: for=\"[2001:db8::7]:47\"", "Forwarded: for=10.0.0.1"], "2001:db8::7:47"),
             (&["forwarded: for=_hidden, for=10.0.0.1"], OWN),

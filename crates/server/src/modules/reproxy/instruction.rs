@@ -1,31 +1,31 @@
-//! What one of the fields says.
+//! Parses the fields that delegate a response.
 
 use hayami_http::{ResponseHead, push_percent_encoded};
 
-/// What is to be done instead of sending an answer on.
+/// What to do instead of forwarding a response.
 #[derive(Debug, PartialEq)]
 pub enum Instruction {
-    /// Ask this server for a path, or for a URL of `http` or `https`, which may be another server's.
+    /// Request a path of this server, or an `http` or `https` URL, possibly of another server.
     Ask {
         /// The path with its query, or the URL.
         target: Vec<u8>,
-        /// What stays of the answer.
+        /// The fields that are kept of the response.
         kept: Option<Kept>,
     },
     /// Send a file.
     File {
         /// Its path below the directory, as in a target: it begins with a slash.
         path: Vec<u8>,
-        /// What stays of the answer.
+        /// The fields that are kept of the response.
         kept: Option<Kept>,
     },
 }
 
-/// Fields that stay of an answer that is thrown away.
+/// Fields that are kept of a discarded response.
 #[derive(Debug, PartialEq)]
 pub struct Kept(Vec<(Vec<u8>, Vec<u8>)>);
 
-/// Those of which there is one; they take the place of the new answer's.
+/// Those that occur once; they replace the fields of the new response.
 const ONE: [&[u8]; 4] = [b"content-type", b"content-disposition", b"cache-control", b"expires"];
 const COOKIE: &[u8] = b"set-cookie";
 
@@ -37,7 +37,7 @@ impl Kept {
         (!kept.is_empty()).then_some(Self(kept))
     }
 
-    /// Puts them into the new answer; into an error the cookies only.
+    /// Adds them to the new response; only the cookies if that is an error.
     pub fn put_into(&self, head: &mut ResponseHead) {
         let cookies_only = head.status().is_error();
         for (name, value) in &self.0 {
@@ -50,7 +50,7 @@ impl Kept {
     }
 }
 
-/// `x-reproxy-url`. What it stands beside is thrown away whole, as in h2o.
+/// `x-reproxy-url`. The response with it is discarded completely, as in h2o.
 pub(super) fn url(value: &[u8]) -> Result<Instruction, String> {
     let scheme = value.split(|byte| *byte == b':').next().unwrap_or_default();
     let absolute = [&b"http"[..], b"https"].iter().any(|own| own.eq_ignore_ascii_case(scheme));
@@ -63,8 +63,7 @@ pub(super) fn url(value: &[u8]) -> Result<Instruction, String> {
     }
 }
 
-/// `x-accel-redirect`: a path, percent-encoded where it must be. What nginx would take and a target may not hold is
-/// encoded.
+/// `x-accel-redirect`: a path. Bytes that nginx would accept but that are not allowed in a target are percent-encoded.
 pub(super) fn path(value: &[u8], head: &ResponseHead) -> Result<Instruction, String> {
     if value.first() != Some(&b'/') {
         return Err(no("x-accel-redirect", value, "a path of this server that starts with `/`"));
@@ -76,12 +75,12 @@ pub(super) fn path(value: &[u8], head: &ResponseHead) -> Result<Instruction, Str
     Ok(Instruction::Ask { target, kept: Kept::of(head) })
 }
 
-/// `x-sendfile`: the path of a file as the system has it, below `root`.
+/// `x-sendfile`: the path of a file in the file system, below `root`.
 pub(super) fn file(value: &[u8], root: &[u8], head: &ResponseHead) -> Result<Instruction, String> {
     let wrong =
         || no("x-sendfile", value, "the absolute path of a file below the directory of reproxy.sendfile");
     let below = value.strip_prefix(root).filter(|below| below.starts_with(b"/")).ok_or_else(wrong)?;
-    // No segment may lead out: what is not normal is no path that anybody means.
+    // No segment may lead out of it; a legitimate path is normalized.
     let segments = below[1..].split(|byte| *byte == b'/');
     if below.contains(&0) || segments.into_iter().any(|segment| matches!(segment, b"" | b"." | b"..")) {
         return Err(wrong());

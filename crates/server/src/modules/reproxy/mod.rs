@@ -1,8 +1,8 @@
-//! `reproxy`: an upstream's answer that says where the real one is, `x-reproxy-url` as in h2o, `x-accel-redirect` as
+//! `reproxy`: upstream responses that delegate to another resource by `x-reproxy-url` as in h2o, `x-accel-redirect` as
 //! in nginx, `x-sendfile` as in Apache and lighttpd.
 //!
-//! Here is what such fields mean; the service follows them (`service/dispatch`), whichever handler has answered.
-//! What a client sends is never looked at.
+//! This module parses such fields; the service follows them (`service/dispatch`), whichever handler has responded.
+//! Requests of clients are never searched for them.
 
 mod instruction;
 
@@ -19,14 +19,14 @@ use hayami_http::ResponseHead;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, PathBuf};
 
-/// What holds at a place of the configuration.
+/// Settings at one level of the configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
     /// `reproxy`
     pub follow: bool,
-    /// `reproxy.sendfile`: only files below it are sent.
+    /// `reproxy.sendfile`: the directory to which files are restricted.
     pub files: Option<PathBuf>,
-    /// `internal`: clients find nothing here.
+    /// `internal`: the path is unavailable to clients.
     pub internal: bool,
 }
 
@@ -82,24 +82,24 @@ fn directory(node: &Node) -> Result<Option<PathBuf>, ConfigError> {
     if path.is_absolute() && plain && !text.contains('\0') { Ok(Some(path)) } else { Err(wanted()) }
 }
 
-/// Which fields are followed at a path, and by what.
+/// Which fields are followed at a path, and how.
 pub struct Rules {
     follow: bool,
-    /// The directory without a slash at its end, and what sends files below it.
+    /// The directory without a trailing slash, and the handler that serves files below it.
     files: Option<(Vec<u8>, Box<dyn Handler>)>,
 }
 
 impl Rules {
-    /// Those of a path; `None` if nothing is followed there.
+    /// The rules of a path; `None` if nothing is followed there.
     ///
     /// # Errors
-    /// This system can never serve the directory; a line for the user.
+    /// The directory cannot be served on this system; a message for the user.
     pub fn build(route: &RouteContext<'_>) -> Result<Option<Self>, String> {
         let Settings { follow, files, .. } = route.inherited.get::<Settings>();
         if !follow && files.is_none() {
             return Ok(None);
         }
-        // The names that answers give are not paths of the host.
+        // The file names in responses are not paths of the host.
         let unrouted = RouteContext { host: None, ..*route };
         let files = files.as_ref().map(|path| {
             let handler = file::build_dir(&file::DirSettings { path: path.clone() }, &unrouted)?;
@@ -109,10 +109,10 @@ impl Rules {
         Ok(Some(Self { follow: *follow, files: files.transpose()? }))
     }
 
-    /// What an answer says is to be done instead, if it does.
+    /// The delegation in a response, if there is one.
     ///
     /// # Errors
-    /// It says something that cannot be done; a line for the log.
+    /// It cannot be followed; a log message.
     #[inline]
     pub fn read(&self, head: &ResponseHead) -> Result<Option<Instruction>, String> {
         let value = |name: &[u8], on: bool| head.get_named(name).filter(|_| on);
@@ -128,7 +128,7 @@ impl Rules {
         }
     }
 
-    /// What sends files.
+    /// The handler that serves files.
     pub fn files(&self) -> Option<&dyn Handler> {
         self.files.as_ref().map(|(_, handler)| &**handler)
     }

@@ -1,7 +1,7 @@
-//! `rewrite`: another target for the request, made of parts of its path.
+//! `rewrite`: changes the request's target, using parts of its path.
 //!
-//! The request starts over with the new target inside this server, or the client is redirected to it. `template` is
-//! the form of the target.
+//! The request is redirected internally to the new target, or the client is redirected to it. `template` is the new
+//! target's syntax.
 
 mod template;
 
@@ -21,10 +21,10 @@ use template::Template;
 /// A rewrite as configured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// What the path must match; without it, every path does.
+    /// The pattern for the path; `None` matches every path.
     pattern: Option<String>,
     to: Template,
-    /// The status of a redirect; without it, the request starts over inside this server.
+    /// The status of a redirect; `None`: the request is redirected internally.
     status: Option<Status>,
     conditions: Conditions,
 }
@@ -87,7 +87,7 @@ fn status(node: &Node) -> Result<Status, ConfigError> {
     }
 }
 
-/// nginx's arguments as a mapping.
+/// Suggests a mapping for nginx's arguments.
 fn as_mapping(text: &str) -> String {
     let words: Vec<_> = text.split_ascii_whitespace().collect();
     match words[..] {
@@ -108,10 +108,10 @@ struct Rewrite {
     status: Option<Status>,
 }
 
-/// The handler of these settings.
+/// The handler for these settings.
 ///
 /// # Errors
-/// The pattern is not valid; a line for the user.
+/// The pattern is invalid; a message for the user.
 pub fn build(settings: &Settings) -> Result<Box<dyn Handler>, String> {
     let pattern = settings.pattern.as_deref().map(Pattern::new).transpose()?;
     let rewrite = Rewrite { pattern, to: settings.to.clone(), status: settings.status };
@@ -142,7 +142,7 @@ mod tests {
     use crate::modules::test_support::{error, set};
     use hayami_http::Known;
 
-    /// Where a request goes, and with which status.
+    /// The status and the target that a request is redirected to.
     fn rewritten(line: &str, target: &str) -> Option<(u16, String)> {
         let setting = set(&[line]);
         let settings = setting.handler::<Settings>();
@@ -187,7 +187,7 @@ mod tests {
         let line = "rewrite: {match: '^/a(.*)$', to: '/x$1?y=$1&z'}";
         let want = "/x%20&%3F%23%25=?y=%20%26%3F%23%25%3D&z".to_owned();
         assert_eq!(rewritten(line, "/a%20&%3f%23%25="), Some((0, want)));
-        // Two slashes would begin with a host.
+        // Two leading slashes would be followed by a host.
         let line = "rewrite: {match: '^/a(.*)$', to: '/$1', status: 302}";
         assert_eq!(rewritten(line, "/a/evil.example/"), Some((302, "/evil.example/".to_owned())));
     }

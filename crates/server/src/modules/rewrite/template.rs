@@ -1,4 +1,4 @@
-//! The form of a target: text, and groups of a regular expression.
+//! The syntax of a target: text, and groups of a regular expression.
 
 use crate::config::error::ConfigError;
 use crate::config::location;
@@ -7,7 +7,7 @@ use crate::pattern::Pattern;
 use hayami_http::{encode_path, encode_query, encode_query_value};
 use std::ops::Range;
 
-/// A target whose groups are to be filled in.
+/// A target with placeholders for groups.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Template {
     pieces: Vec<Piece>,
@@ -43,7 +43,7 @@ impl Template {
         Ok(Self { pieces: pieces(node, text, &names)?, keeps_query })
     }
 
-    /// The target with the groups of a match in `path`.
+    /// Expands the target with the groups of a match in `path`.
     pub(super) fn expand(
         &self,
         path: &[u8],
@@ -71,7 +71,7 @@ impl Template {
             target.push(if in_query { b'&' } else { b'?' });
             encode_query(query, &mut target);
         }
-        // Two slashes at the beginning would be followed by a host (RFC 3986 §4.2).
+        // Two leading slashes would be followed by a host (RFC 3986 §4.2).
         let slashes = target.iter().take_while(|byte| **byte == b'/').count();
         target.split_off(slashes.saturating_sub(1))
     }

@@ -1,70 +1,70 @@
-//! Which upstream gets a request: the balancers, without clocks and connections.
+//! Load balancing: selects the upstream for a request, without clocks or connections.
 
 use super::hash;
 use std::hash::{BuildHasher, RandomState};
 
-/// How requests are shared out.
+/// How requests are distributed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Policy {
-    /// In turn, as often as their weights say.
+    /// In turn, in proportion to the weights.
     #[default]
     RoundRobin,
-    /// To the one with the fewest requests under way for its weight.
+    /// To the upstream with the fewest requests in flight relative to its weight.
     LeastConn,
-    /// To the less busy of two that are drawn by their weights: workers that do not know of each other
-    /// do not all run to the same one.
+    /// To the less busy of two upstreams drawn at random by weight, so that workers, which do not know of each other,
+    /// do not all pick the same one.
     TwoChoices,
-    /// The same key to the same one.
+    /// The same key always goes to the same upstream.
     Hash,
 }
 
 /// An upstream as a balancer sees it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Candidate {
-    /// Its share, compared with that of the others; not zero.
+    /// Relative to the weights of the others; not zero.
     pub(super) weight: u32,
-    /// What its name is hashed to.
+    /// Hash of its name.
     pub(super) number: u64,
-    /// Requests under way.
+    /// Requests in flight.
     pub(super) in_flight: usize,
-    /// It may be chosen.
+    /// Whether it may be chosen.
     pub(super) fit: bool,
 }
 
 impl Candidate {
-    /// Whether it has less to do than `other`, each for its weight.
+    /// Whether it has fewer requests in flight than `other`, relative to the weights.
     fn is_idler_than(&self, other: &Self) -> bool {
         self.in_flight as u64 * u64::from(other.weight) < other.in_flight as u64 * u64::from(self.weight)
     }
 }
 
-/// Shares requests out among upstreams. One worker's.
+/// Distributes requests among upstreams; one per worker.
 #[derive(Debug)]
 pub(super) struct Balancer {
     policy: Policy,
-    /// By upstream: how much it is owed (round robin).
+    /// Per upstream: its current weight (round robin).
     owed: Vec<i64>,
-    /// Where the next search begins, so that equals take turns (least connections).
+    /// Index at which the next search starts, so that ties rotate (least connections).
     turn: usize,
-    /// State of the random numbers.
+    /// State of the random number generator.
     random: u64,
 }
 
 impl Balancer {
-    /// For so many upstreams.
+    /// Creates a balancer for `upstreams` upstreams.
     pub(super) fn new(policy: Policy, upstreams: usize) -> Self {
         let random = RandomState::new().hash_one(0);
         Self { policy, owed: vec![0; upstreams], turn: 0, random }
     }
 
-    /// From now on there are so many.
+    /// Resets the state for a new number of upstreams.
     pub(super) fn renew(&mut self, upstreams: usize) {
         self.owed.clear();
         self.owed.resize(upstreams, 0);
     }
 
-    /// The index of the upstream for the next request, whose number is `key` if it has one; `None` if none is fit.
-    /// `candidate` tells of each.
+    /// Returns the index of the upstream for the next request; `None` if no upstream may be chosen. `key` is the
+    /// request's hash key, if it has one; `candidate` describes each upstream.
     pub(super) fn choose(
         &mut self,
         key: Option<u64>,
@@ -81,14 +81,14 @@ impl Balancer {
         }
     }
 
-    /// The one that draws the highest number for the key.
+    /// The upstream with the highest draw for the key.
     fn drawn_by(&self, key: u64, candidate: impl Fn(usize) -> Candidate) -> Option<usize> {
         let fit = (0..self.owed.len()).map(|index| (index, candidate(index))).filter(|(_, own)| own.fit);
         let draws = fit.map(|(index, own)| (index, hash::draw(key, own.number, own.weight)));
         draws.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(index, _)| index)
     }
 
-    /// Smooth weighted round robin: everybody is owed his weight, who is owed most is chosen and pays for all.
+    /// Smooth weighted round robin: every upstream gains its weight; the largest is chosen and pays back the total.
     fn in_turn(&mut self, candidate: impl Fn(usize) -> Candidate) -> Option<usize> {
         let (mut best, mut total): (Option<usize>, i64) = (None, 0);
         for index in 0..self.owed.len() {
@@ -122,7 +122,7 @@ impl Balancer {
         Some(if candidate(second).is_idler_than(&candidate(first)) { second } else { first })
     }
 
-    /// One of those that are fit, by weight, but not `other`.
+    /// Draws an eligible upstream other than `other` at random, by weight.
     fn draw(&mut self, candidate: &impl Fn(usize) -> Candidate, other: Option<usize>) -> Option<usize> {
         let weights = || {
             let own = |index| (index, candidate(index));
@@ -141,7 +141,7 @@ impl Balancer {
     }
 }
 
-/// The next random number: good enough to choose by, without a system call.
+/// The next random number: good enough for balancing, without a system call.
 fn next(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     hash::mix(*state)
@@ -151,7 +151,7 @@ fn next(state: &mut u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// Who gets `requests` requests one after the other: weight, requests under way, fit.
+    /// How many of `requests` requests each upstream gets; an upstream is its weight, requests in flight, fit.
     fn shares(policy: Policy, upstreams: &[(u32, usize, bool)], requests: usize) -> Vec<usize> {
         let mut balancer = Balancer { random: 7, ..Balancer::new(policy, upstreams.len()) };
         let mut shares = vec![0; upstreams.len()];

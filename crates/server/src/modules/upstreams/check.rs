@@ -1,7 +1,7 @@
-//! Active checks: an upstream is asked again and again whether it is well, whoever else asks it.
+//! Active health checks: an upstream is probed at an interval, whether or not it gets requests.
 //!
-//! One worker does it for all. Each check has a connection of its own, spoken to as requests are: so it finds out
-//! whether new connections are taken, and neither uses nor disturbs those of others.
+//! One worker checks for all. Each check opens its own connection, made as for requests, so it also tests whether the
+//! upstream accepts new connections, and it neither uses nor disturbs pooled ones.
 
 use super::settings::Check;
 use super::shared::{SharedGroup, SharedMember};
@@ -16,7 +16,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::time::{Instant, sleep_until, timeout};
 
-/// What checks of a group need.
+/// What the checks of a group need.
 pub(super) struct Checker {
     group: Weak<SharedGroup>,
     check: Check,
@@ -41,7 +41,7 @@ impl Checker {
         }
     }
 
-    /// One check: why it was a bad one, if it was.
+    /// Runs one check. The error says why it failed.
     async fn once(&self, member: &SharedMember) -> Result<(), String> {
         match timeout(self.check.timeout, self.ask(member)).await {
             Ok(result) => result,
@@ -95,7 +95,7 @@ fn request(path: &str, host: &str) -> Call {
     Call::new(b"GET", path.as_bytes().to_vec(), fields)
 }
 
-/// Checks an upstream as long as it is there.
+/// Checks an upstream until it is removed.
 pub(super) async fn run(checker: Rc<Checker>, member: Weak<SharedMember>) {
     let mut series = Series::default();
     let mut due = Instant::now();
@@ -110,7 +110,7 @@ pub(super) async fn run(checker: Rc<Checker>, member: Weak<SharedMember>) {
     }
 }
 
-/// What follows from a check.
+/// The effect of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
     Same,
@@ -118,18 +118,18 @@ enum Verdict {
     Down,
 }
 
-/// Good checks in a row, or bad ones.
+/// Successful checks in a row, or failed ones.
 #[derive(Debug, Default)]
 struct Series {
-    /// None were made so far.
+    /// Whether any check was made.
     has_begun: bool,
     good: bool,
     length: u32,
 }
 
 impl Series {
-    /// One more check. The very first one decides alone: nobody waits to see three failures of an upstream that
-    /// was never there.
+    /// Adds a check. The very first one decides alone: an upstream that is down from the start need not fail `falls`
+    /// times first.
     fn add(&mut self, good: bool, sick: bool, check: &Check) -> Verdict {
         let first = !std::mem::replace(&mut self.has_begun, true);
         self.length = if self.good == good { self.length.saturating_add(1) } else { 1 };

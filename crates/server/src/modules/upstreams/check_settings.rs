@@ -1,4 +1,4 @@
-//! `health-check`: how upstreams are checked.
+//! The `health-check` option.
 
 use super::settings::Check;
 use crate::config::error::ConfigError;
@@ -43,7 +43,7 @@ pub(super) fn read(node: &Node) -> Result<Option<Check>, ConfigError> {
     }
 }
 
-/// A path with or without a query, as it is sent.
+/// A path with or without a query, sent as is.
 fn path(node: &Node) -> Result<String, ConfigError> {
     let text = node.text()?;
     match text.starts_with('/') && text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#') {

@@ -1,4 +1,4 @@
-//! The directives of groups that have a name.
+//! The directives of named upstream groups.
 
 use super::read;
 use crate::config::directive::{Directive, Levels};

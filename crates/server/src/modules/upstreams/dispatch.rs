@@ -1,5 +1,5 @@
-//! One request's way through the upstreams: it waits for a place if need be, one is asked, and if that fails and
-//! may be done, another one.
+//! Sends one request to an upstream: waits in the queue if all are busy, and retries on another upstream if one fails
+//! and a retry is safe.
 
 use super::download;
 use super::member::Member;
@@ -17,10 +17,10 @@ use std::rc::Rc;
 use std::task::Poll;
 use std::time::Duration;
 
-/// How often the first in line looks again whether one that was left alone is asked again: nobody tells it.
+/// Interval at which the first in the queue checks for ejections that have ended: nothing wakes it for that.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// Whom a request may go to.
+/// Where a request may be sent.
 pub struct Dispatch {
     /// The group.
     pub pool: Rc<Pool>,
@@ -28,41 +28,41 @@ pub struct Dispatch {
     pub transport: usize,
     /// [`Pool::key`]
     pub key: Option<u64>,
-    /// Where the log learns who was asked.
+    /// Records for the log which upstreams were tried.
     pub trace: Option<Rc<UpstreamTrace>>,
-    /// What of theirs it is for, if errors name it: a script.
+    /// The resource that errors name beside the upstream, if any: a script.
     pub subject: Option<Box<str>>,
 }
 
 /// A response.
 pub struct Answered {
-    /// What was answered.
+    /// The response itself.
     pub reply: Reply,
-    /// By whom.
+    /// The upstream that sent it.
     pub member: Rc<Member>,
-    /// To be kept until the response's content has come or is given up.
+    /// Held until the response's content has been received or is abandoned.
     pub permit: Option<Permit>,
 }
 
-/// No response.
+/// Why there is no response.
 pub enum Failed {
-    /// The last one that was asked failed.
+    /// The last upstream that was tried failed.
     Upstream {
-        /// How.
+        /// Its failure.
         failure: Box<Failure>,
-        /// What became of all tries.
+        /// Reasons of all failed tries, for the log.
         reasons: Vec<String>,
     },
-    /// The request was sent to no upstream: the response, and why.
+    /// The request was sent to no upstream: the response to send instead, with the reason.
     NotSent(Outcome),
 }
 
 impl Dispatch {
-    /// Asks `first`, and others if need be. `readdress` makes a call that was meant for another upstream one for
-    /// this.
+    /// Sends the request to `first`, then to other upstreams if it fails and a retry is safe. `readdress` adapts a call
+    /// to another upstream.
     ///
     /// # Errors
-    /// Nobody has answered.
+    /// No upstream has sent a response.
     pub async fn run(
         &self,
         first: Result<Chosen, SelectError>,
@@ -73,7 +73,7 @@ impl Dispatch {
         let mut chosen = match first {
             Ok(chosen) => chosen,
             Err(select_error) => {
-                // Boxed, since it is rare, and would make the room that every request takes much larger.
+                // Boxed, since it is rare and would make every request's future much larger.
                 let chosen = Box::pin(self.wait(select_error)).await.map_err(Failed::NotSent)?;
                 request = readdress(request, &chosen.member);
                 chosen
@@ -114,7 +114,7 @@ impl Dispatch {
         }
     }
 
-    /// The line for the log about a failure. That of an upstream without addresses says why it has none.
+    /// The log line for a failure. For an upstream without addresses it says why name resolution failed.
     #[cold]
     fn reason(&self, member: &Member, failure: &Failure) -> String {
         let whose = self.whose(member);
@@ -124,7 +124,7 @@ impl Dispatch {
         }
     }
 
-    /// What errors call an upstream that was asked: `127.0.0.1:9000 for /index.php`.
+    /// How errors name an upstream: `127.0.0.1:9000 for /index.php`.
     #[cold]
     pub fn whose<'a>(&self, member: &'a Member) -> Cow<'a, str> {
         match &self.subject {
@@ -133,8 +133,8 @@ impl Dispatch {
         }
     }
 
-    /// The content of an answer on its way to the client: the log learns of it, it holds its place at the upstream,
-    /// and if it breaks off, `report` is told.
+    /// Wraps the content of a response on its way to the client: traces it for the log, holds the permit until its end,
+    /// and calls `report` if it breaks off.
     pub fn follow(
         &self,
         content: Content,
@@ -164,7 +164,7 @@ impl Dispatch {
         }
     }
 
-    /// Whom to ask after a failure. An only upstream that closed a connection is asked once more.
+    /// The upstream to retry on. If it is the only one and closed the connection, it gets a second try.
     fn next(&self, tried: &[Rc<Member>], failure: &Failure, last: Chosen) -> Option<Chosen> {
         if tried.len() >= self.pool.group.settings.retry.tries {
             return None;
@@ -175,7 +175,7 @@ impl Dispatch {
         self.pool.choose_but(tried, self.key).ok()
     }
 
-    /// Waits in line for an upstream that is less busy.
+    /// Waits in the queue for an upstream that is not full.
     #[cold]
     async fn wait(&self, select_error: SelectError) -> Result<Chosen, Outcome> {
         let group = &self.pool.group;
@@ -190,7 +190,7 @@ impl Dispatch {
         let mut late = pin!(tokio::time::sleep(most));
         let mut look = pin!(tokio::time::sleep(LOOK));
         poll_fn(|cx| {
-            // Before looking: a place that becomes free behind our back wakes us.
+            // Register first, so that a permit released during the search wakes us.
             ticket.wakes(cx.waker());
             if ticket.is_first() {
                 match self.pool.choose_but(&[], self.key) {
@@ -217,13 +217,12 @@ impl Dispatch {
 
 const DOWN: &str = "all upstreams are ejected or down";
 
-/// The answer while no name of an upstream can be resolved. The log has a line about the name, not one for every
-/// request.
+/// The response while no upstream name can be resolved. Failed lookups are logged per name, not per request.
 fn unresolved() -> Outcome {
     Outcome::Ready(failure::response(Status::BAD_GATEWAY))
 }
 
-/// The answer when nobody can be asked for a while.
+/// The response while no upstream is available.
 fn none_available(wait: Duration, reason: &str) -> Outcome {
     let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
     let mut response = crate::service::plain(Status::SERVICE_UNAVAILABLE, "");

@@ -1,10 +1,10 @@
-//! The content of an answer on its way from an upstream, whose place it holds.
+//! Response content from an upstream, holding the upstream's permit.
 
 use super::shared::Permit;
 use hayami_http::{Content, PassThrough, SourceError};
 use std::task::{Context, Poll};
 
-/// Content that comes holds `permit` until it is there or given up; if it breaks off, `report` is told.
+/// Streamed content holds `permit` until its end or until it is dropped; if it breaks off, `report` is called.
 pub(in crate::modules) fn follow(
     content: Content,
     permit: Option<Permit>,

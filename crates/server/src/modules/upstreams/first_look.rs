@@ -1,5 +1,5 @@
-//! The names of all upstreams at the start: all at once, and not for long. One that cannot be resolved keeps nobody
-//! else from being served; `watch` asks for it again.
+//! Resolves the names of all upstreams at startup, in parallel and with a time limit. A name that cannot be resolved
+//! does not delay the start; `watch` retries it.
 
 use super::names;
 use super::settings::{Endpoint, Settings, Upstream};
@@ -11,16 +11,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 
-/// How long a start waits for all of them together: name servers that are up answer sooner, and those that are not
-/// would hold up a boot.
+/// How long startup waits for all names together: name servers that are up answer sooner, and those that are down
+/// must not hold up a boot.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Threads that ask.
+/// Resolver threads.
 const THREADS: usize = 32;
 
-/// What there is to ask for.
+/// The names to resolve.
 struct Names {
-    /// Group, upstream of that, and what to ask for.
+    /// Index of the group, index of the upstream in it, and the upstream.
     wanted: Vec<(usize, usize, Upstream)>,
     resolver: Vec<SocketAddr>,
     next: AtomicUsize,
@@ -28,7 +28,7 @@ struct Names {
 
 type Answer = (usize, io::Result<Vec<Endpoint>>);
 
-/// Looks up the names of all upstreams. Waits some seconds at most. A warning for each name that could not be
+/// Resolves the names of all upstreams, within a few seconds. Returns a warning for each name that could not be
 /// resolved.
 pub fn look_up_names(settings: &mut Settings) -> Vec<ConfigError> {
     look_up(settings, PATIENCE)
@@ -63,13 +63,13 @@ fn wanted(settings: &Settings) -> Vec<(usize, usize, Upstream)> {
     names.map(|(group, entry, upstream)| (group, entry, upstream.clone())).collect()
 }
 
-/// The answers that come in time. Threads that still wait then are left alone: they end by themselves.
+/// The results that arrive in time. Threads still blocked after that are detached and end by themselves.
 fn ask_for_all(names: &Arc<Names>, patience: Duration) -> Vec<Answer> {
     let until = Instant::now() + patience;
     let (tell, told) = channel();
     for _ in 0..names.wanted.len().min(THREADS) {
         let (names, tell) = (Arc::clone(names), tell.clone());
-        // Without a thread its share is left to the others, or late.
+        // If a thread cannot be started, the others take its share, or the names count as late.
         let _ = std::thread::Builder::new().name("names".into()).spawn(move || names.ask(&tell));
     }
     drop(tell);
@@ -82,7 +82,7 @@ impl Names {
         loop {
             let at = self.next.fetch_add(1, Ordering::Relaxed);
             let Some((.., upstream)) = self.wanted.get(at) else { return };
-            // Nobody listens any more once the start goes on.
+            // The receiver is gone once startup continues.
             if tell.send((at, names::resolve(upstream, &self.resolver))).is_err() {
                 return;
             }

@@ -1,10 +1,10 @@
-//! The consistent balancer: the same key goes to the same upstream, whoever else comes or goes.
+//! The consistent hash balancer: a key stays on its upstream when other upstreams are added or removed.
 //!
-//! Weighted rendezvous hashing: every upstream draws a number for the key, and the highest wins. One that
-//! leaves gives away its own keys and no other's, one that comes takes its share of everybody's; weights are
-//! exact, and there is no ring to be kept or to be rebuilt when a weight or the list changes. It costs one
-//! multiplication chain for each upstream and request, which the tens of a group don't notice; for thousands
-//! a ring would be faster.
+//! Weighted rendezvous hashing: every upstream draws a number for the key, and the highest wins. An upstream that
+//! is removed gives away only its own keys, and a new one takes its share from all others; weights are exact, and
+//! no ring has to be stored, or rebuilt when a weight or the list changes. The cost is a few multiplications per
+//! upstream and request, which is negligible for the tens of upstreams of a group; for thousands a ring would be
+//! faster.
 
 use crate::config::error::ConfigError;
 use crate::config::yaml::{Node, Value};
@@ -12,12 +12,12 @@ use hayami_http::{Known, RequestHead};
 use hayami_net::service::Address;
 use std::net::IpAddr;
 
-/// What of a request says where it goes.
+/// The part of a request that is hashed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HashKey {
     /// The client's address, without its port.
     Client,
-    /// The target, as it came.
+    /// The request target, as received.
     Uri,
     /// The value of the field of this name, in lower case.
     Header(Vec<u8>),
@@ -47,7 +47,7 @@ impl HashKey {
         }
     }
 
-    /// The number of a request; `None` if it has no such thing: then it goes to anybody in turn.
+    /// The hash key of a request; `None` if it lacks the hashed part: then the balancer falls back to round robin.
     pub(super) fn of(&self, head: &RequestHead, client: &Address) -> Option<u64> {
         match self {
             Self::Client => match client {
@@ -73,8 +73,8 @@ fn cookie<'a>(head: &'a RequestHead, name: &[u8]) -> Option<&'a [u8]> {
     pairs.find_map(|pair| pair.strip_prefix(name)?.strip_prefix(b"="))
 }
 
-/// FNV-1a, mixed: the same number for the same bytes on every machine and in every version, so that several
-/// servers in front of the same upstreams agree.
+/// FNV-1a, mixed: the same bytes hash alike on every machine and in every version, so that several servers in front
+/// of the same upstreams agree.
 pub(super) fn number(bytes: &[u8]) -> u64 {
     let fold = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     mix(bytes.iter().fold(0xcbf2_9ce4_8422_2325, fold))
@@ -87,12 +87,12 @@ pub(super) fn mix(state: u64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// What an upstream draws for a key: the higher, the likelier it wins. Of two upstreams the one with twice the
-/// weight wins twice as many keys (the exponential distribution's minimum).
+/// The draw of an upstream for a key; the highest wins. An upstream with twice the weight of another wins twice as
+/// many keys (the exponential distribution's minimum).
 pub(super) fn draw(key: u64, upstream: u64, weight: u32) -> f64 {
-    // 53 bits, as many as the fraction has; never 0.
+    // 53 bits, the precision of f64's fraction; never 0.
     let uniform = ((mix(key ^ upstream.rotate_left(17)) >> 11) + 1) as f64 / (1_u64 << 53) as f64;
-    // The logarithm of what is at most 1 is at most -0, and 1 draws the very best.
+    // The logarithm of a value up to 1 is at most -0; the draw for 1 is the highest possible.
     f64::from(weight) / -uniform.ln().min(-f64::MIN_POSITIVE)
 }
 
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
     use crate::handler::testing;
 
-    /// Whom each of many keys goes to.
+    /// The upstream that each of many keys goes to.
     fn winners(upstreams: &[(&str, u32)]) -> Vec<String> {
         let numbers: Vec<_> =
             upstreams.iter().map(|(name, weight)| (number(name.as_bytes()), *weight)).collect();

@@ -1,45 +1,45 @@
-//! Passive checks: an upstream that cannot be connected to is left alone for a while.
+//! Passive health checks: an upstream that does not accept connections is ejected for a while.
 
 use super::settings::Patience;
 use hayami_net::Instant;
 use std::time::Duration;
 
-/// How long after the first failure; each further one doubles it.
+/// Duration of the first ejection; each further one doubles it.
 const FIRST: Duration = Duration::from_secs(1);
 
-/// How a connection could not be made.
+/// How a connection attempt failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FailureKind {
-    /// Somebody said no at once: to ask again costs next to nothing.
+    /// Rejected at once: another try costs next to nothing.
     Refused,
-    /// Nobody answered: to ask again costs the whole wait.
+    /// No reply: another try costs the whole timeout.
     Silent,
 }
 
-/// How an upstream did lately, as one worker sees it.
+/// The recent health of an upstream, as one worker sees it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Health {
-    /// Connections in a row that could not be made.
+    /// Failed connection attempts in a row.
     failures: u32,
-    /// Times in a row that it was left alone.
+    /// Ejections in a row.
     ejections: u32,
-    /// When it may be asked again, and how it failed.
+    /// End of the ejection, and the kind of failure that caused it.
     down: Option<(Instant, FailureKind)>,
 }
 
-/// Whether an upstream may be asked.
+/// Whether an upstream may be chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Standing {
-    /// Like all others.
+    /// Chosen normally.
     Good,
-    /// If no other one is good.
+    /// Chosen only if no other one is good.
     Doubtful,
-    /// Not for so long.
+    /// Not chosen for this long.
     Down(Duration),
 }
 
 impl Health {
-    /// How it stands now.
+    /// Its standing at `now`.
     pub(super) fn standing(&self, now: Instant) -> Standing {
         match self.down {
             None => Standing::Good,
@@ -49,14 +49,14 @@ impl Health {
         }
     }
 
-    /// A connection was made. Tells whether that is news: it was left alone before.
+    /// A connection was made. Returns whether this ends an ejection.
     pub(super) fn worked(&mut self) -> bool {
         let news = self.ejections > 0;
         *self = Self::default();
         news
     }
 
-    /// A connection could not be made. For how long it is now left alone, if that is news.
+    /// A connection attempt failed. Returns the duration of the ejection, if one begins.
     pub(super) fn failed(
         &mut self,
         now: Instant,
@@ -64,11 +64,11 @@ impl Health {
         patience: Patience,
     ) -> Option<Duration> {
         let Standing::Good = self.standing(now) else {
-            // One of many that were under way together.
+            // One of many concurrent attempts.
             return None;
         };
         self.failures = self.failures.saturating_add(1);
-        // Once it was left alone, one more failure says that it is not back.
+        // After an ejection, a single failure shows that it is still down.
         if patience.failures == 0 || (self.failures < patience.failures && self.ejections == 0) {
             return None;
         }

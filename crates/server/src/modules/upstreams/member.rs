@@ -13,14 +13,14 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Weights are multiplied by this, so that a small one can grow in steps.
+/// Weights are scaled by this, so that even a small one can grow in steps (slow start).
 const STEPS: u32 = 256;
 
 /// An upstream.
 pub struct Member {
     pub(super) shared: Arc<SharedMember>,
     health: Cell<Health>,
-    /// Its connections, by transport; opened and kept apart, since timeouts and TLS may differ.
+    /// One connection pool per transport: timeouts and TLS may differ.
     backends: RefCell<Vec<Rc<Backend>>>,
 }
 
@@ -34,12 +34,12 @@ impl Member {
         &self.shared.url
     }
 
-    /// What logs call it.
+    /// How logs name it.
     pub fn shown(&self) -> &str {
         &self.shared.url.shown
     }
 
-    /// Makes what is missing for these transports, and tells the rest its addresses.
+    /// Adds backends for new transports, and updates the addresses of the existing ones.
     pub(super) fn renew(&self, outbound: &UpstreamIo, transports: &[Transport]) {
         let mut backends = self.backends.borrow_mut();
         let peers = self.shared.peers();
@@ -51,19 +51,19 @@ impl Member {
         }
     }
 
-    /// Its connections of a transport.
+    /// Its backend for a transport.
     #[inline]
     pub(super) fn backend(&self, transport: usize) -> Rc<Backend> {
         Rc::clone(&self.backends.borrow()[transport])
     }
 
-    /// Requests that this worker has under way to it.
+    /// Requests that this worker has in flight to it.
     #[inline]
     pub(super) fn in_flight(&self) -> usize {
         self.backends.borrow().iter().map(|backend| backend.in_flight()).sum()
     }
 
-    /// How it stands, as far as this worker and the checks know.
+    /// Its standing, from this worker's experience and the health checks.
     #[inline]
     pub(super) fn standing(&self, group: &SharedGroup, now: Instant) -> Standing {
         if self.shared.is_unhealthy() {
@@ -73,7 +73,7 @@ impl Member {
         self.health.get().standing(now)
     }
 
-    /// Its share at the moment, in 256ths.
+    /// Its current weight, in 256ths.
     #[inline]
     pub(super) fn weight(&self, group: &SharedGroup, now: Instant) -> u32 {
         let whole = self.shared.weight * STEPS;
@@ -83,7 +83,7 @@ impl Member {
         }
     }
 
-    /// A connection to it was made. Whether that is news.
+    /// A connection to it was made. Returns whether this ends an ejection.
     #[inline]
     pub(super) fn worked(&self) -> bool {
         let mut health = self.health.get();
@@ -92,7 +92,7 @@ impl Member {
         news
     }
 
-    /// A connection to it could not be made. For how long it is left alone, if that is news.
+    /// A connection attempt failed. Returns the duration of the ejection, if one begins.
     pub(super) fn failed(
         &self,
         now: Instant,
@@ -106,7 +106,7 @@ impl Member {
     }
 }
 
-/// What of a share one has so long after it came back: from next to nothing to everything.
+/// The part of a weight that applies `since` after recovery: rises from 1 to the whole within `of`.
 fn grown(whole: u32, since: Duration, of: Duration) -> u32 {
     let share = u128::from(whole) * since.as_millis() / of.as_millis().max(1);
     u32::try_from(share).unwrap_or(whole).clamp(1, whole)

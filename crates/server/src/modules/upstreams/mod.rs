@@ -1,15 +1,15 @@
-//! Groups of upstreams, by name or a path's own: who belongs to them, whom a request goes to, who is well.
+//! Upstream groups, named or private to a path: members, load balancing and health.
 //!
 //! ```text
-//! asking ─ one request: waits in the queue, asks, asks another one
-//!    │
-//!   pool ─ one worker's view: balance and hash choose among its members
-//!    │
-//!  shared ─ the process: names, checks, counts; watch keeps it up to date
+//! dispatch ─ one request: waits in the queue, is sent, is retried
+//!     │
+//!     pool ─ one worker's view: balance and hash choose among its members
+//!     │
+//!   shared ─ the process: names, health checks, counts; watch keeps it up to date
 //! ```
 //!
-//! Everything here holds for whatever is spoken to an upstream: `transport` knows what that is. What a request
-//! says, and what a failure means to the client, is the affair of `proxy` and `fastcgi`.
+//! Everything here is independent of the upstream's protocol, which is `transport`'s. What a request contains, and
+//! what a failure means to the client, is decided by `proxy` and `fastcgi`.
 
 mod balance;
 mod check;
@@ -61,8 +61,8 @@ use crate::feature::Feature;
 pub const FEATURE: Feature =
     Feature { complete: Some(complete), ..Feature::new(&[directive::group("Upstreams", DIRECTIVES)]) };
 
-/// The unix sockets of upstreams, each with what logs call the upstream. Those that the program itself listens on
-/// are not among them.
+/// The unix sockets of upstreams, each with the upstream's name in logs. Sockets of applications that the server
+/// itself starts are not included.
 pub fn unix_sockets(settings: &Settings) -> impl Iterator<Item = (&str, &std::path::Path)> {
     let all = settings.groups.iter().flat_map(|group| &group.upstreams);
     all.filter(|own| !own.down && own.spawn.is_none()).filter_map(|own| match &own.url.place {
@@ -71,7 +71,7 @@ pub fn unix_sockets(settings: &Settings) -> impl Iterator<Item = (&str, &std::pa
     })
 }
 
-/// What the user should know: groups that nobody uses.
+/// Warns about upstream groups that are not used.
 fn complete(settings: &mut config::Settings, reading: &mut Reading, _: &Node) {
     let unused = settings.global.get::<Settings>().groups.iter().filter(|group| !group.used);
     let warnings = unused.map(|group| {

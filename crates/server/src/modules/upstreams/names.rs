@@ -1,4 +1,4 @@
-//! From an upstream's place to the servers and addresses that can be connected to.
+//! Resolves an upstream's location to the servers and addresses to connect to.
 
 use super::settings::{Endpoint, Upstream};
 use crate::modules::proxy::{Url, UrlLocation};
@@ -8,36 +8,36 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-/// How long addresses hold if nobody says it: a deployment that moves is found within half a minute.
+/// TTL of addresses that come without one: a deployment that moves is found within half a minute.
 const UNTOLD: Duration = Duration::from_secs(30);
 
-/// No name is asked for more often, and none more seldom.
+/// Limits of the interval between two lookups of a name.
 const SHORTEST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(3600);
 
-/// The servers of an upstream at the moment. A name is asked for, which may take seconds.
+/// The current servers of an upstream. Resolves its name, which may take seconds.
 ///
 /// # Errors
-/// The name has none, or nobody can tell.
+/// The name has no addresses, or cannot be resolved.
 pub(super) fn resolve(upstream: &Upstream, resolver: &[SocketAddr]) -> io::Result<Vec<Endpoint>> {
     look_up(upstream, resolver).map(|(endpoints, _)| endpoints)
 }
 
-/// The same, and when to ask again.
+/// As [`resolve`], with the time until the next lookup.
 pub(super) fn refreshed(
     upstream: &Upstream,
     resolver: &[SocketAddr],
 ) -> io::Result<(Vec<Endpoint>, Duration)> {
     let (endpoints, ttl) = look_up(upstream, resolver)?;
     let ttl = ttl.or_else(|| match &upstream.url.place {
-        // The system gives addresses, and does not say for how long.
+        // The system resolver returns addresses without a TTL.
         UrlLocation::Tcp(host, _) if resolver.is_empty() && !upstream.srv => names::time_to_live(host),
         _ => None,
     });
     Ok((endpoints, ttl.unwrap_or(UNTOLD).clamp(SHORTEST, LONGEST)))
 }
 
-/// The addresses of a place that is no group's. As [`resolve`].
+/// The addresses of a location outside any group. Like [`resolve`].
 ///
 /// # Errors
 /// As of [`resolve`].
@@ -50,7 +50,7 @@ pub(in crate::modules) fn addresses(place: &UrlLocation, resolver: &[SocketAddr]
     }
 }
 
-/// The address of a place that is no name.
+/// The address of a location that needs no name resolution.
 pub(super) fn literal(place: &UrlLocation) -> Vec<Peer> {
     match place {
         UrlLocation::Unix(path) => vec![Peer::Unix(path.clone())],
@@ -60,7 +60,7 @@ pub(super) fn literal(place: &UrlLocation) -> Vec<Peer> {
     }
 }
 
-/// Whether what an upstream stands for may change.
+/// Whether the servers of an upstream can change, because it is named.
 pub(super) fn may_change(upstream: &Upstream) -> bool {
     upstream.srv
         || matches!(&upstream.url.place, UrlLocation::Tcp(host, _) if host.parse::<IpAddr>().is_err())
@@ -87,8 +87,8 @@ fn look_up(upstream: &Upstream, resolver: &[SocketAddr]) -> io::Result<Servers> 
     }
 }
 
-/// A server for each service: those of the best priority, and the others as backups. One whose own name cannot be
-/// resolved is left out, unless no other is there.
+/// A server for each service: those of the best priority, and the others as backups. A service whose host name cannot
+/// be resolved is left out, unless all fail.
 fn services(
     upstream: &Upstream,
     found: Found<Service>,
@@ -105,7 +105,7 @@ fn services(
                 let shown = format!("{scheme}://{}:{}", own.target, own.port);
                 endpoints.push(Endpoint {
                     url: Url { place, shown, ..upstream.url.clone() },
-                    // "A very small chance" (RFC 2782): here as much as one part.
+                    // "A very small chance" (RFC 2782) of weight 0: here the same as of weight 1.
                     weight: u32::from(own.weight).max(1),
                     backup: upstream.backup || Some(own.priority) != best,
                     peers,

@@ -1,4 +1,4 @@
-//! A group as one worker sees it: whom the next request goes to.
+//! One worker's view of an upstream group: selects the upstream for the next request.
 
 use super::balance::{Balancer, Candidate, Policy};
 use super::health::{FailureKind, Standing};
@@ -20,23 +20,23 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The groups of one worker, made as they are used: every path that uses a group has the same.
+/// The groups of one worker, created on first use; all paths that use a group share its pool.
 #[derive(Default)]
 pub struct Pools {
     shared: Arc<Shared>,
-    /// By the number of the group.
+    /// By the index of the group.
     pools: RefCell<HashMap<usize, Rc<Pool>>>,
     /// The worker is leaving: other workers watch its groups.
     is_leaving: Rc<Cell<bool>>,
 }
 
 impl Pools {
-    /// For one worker.
+    /// Creates the pools of one worker.
     pub fn new(shared: Arc<Shared>) -> Self {
         Self { shared, ..Self::default() }
     }
 
-    /// For the same worker after a reload: groups that stay keep their connections.
+    /// Creates the pools of the same worker after a reload: unchanged groups keep their connections.
     pub fn after(shared: Arc<Shared>, before: &Self) -> Self {
         let known = before.pools.borrow();
         let numbers: HashMap<_, _> =
@@ -53,22 +53,22 @@ impl Pools {
         self.pools.borrow().values().for_each(|pool| drop(pool.watch.take()));
     }
 
-    /// What collected request content may use.
+    /// The limits of buffered request content.
     pub fn uploads(&self) -> &Arc<Uploads> {
         &self.shared.uploads
     }
 
-    /// Who is asked for names; nobody: the system.
+    /// The configured name servers; if empty, the system resolver is used.
     pub fn resolver(&self) -> Arc<[SocketAddr]> {
         Arc::clone(&self.shared.resolver)
     }
 
-    /// Whether a worker looks after names and health of the group of that index.
+    /// Whether a worker maintains names and health of the group at that index.
     pub fn is_watched(&self, index: usize) -> bool {
         self.shared.groups.get(index).is_none_or(|group| group.is_watched())
     }
 
-    /// The group of that index, as the configuration has numbered it.
+    /// The group at that index of the configuration.
     pub fn get(&self, index: usize, outbound: &UpstreamIo, clock: &Rc<Clock>) -> Rc<Pool> {
         let mut pools = self.pools.borrow_mut();
         let pool = pools.entry(index);
@@ -79,11 +79,11 @@ impl Pools {
     }
 }
 
-/// A group.
+/// An upstream group.
 pub struct Pool {
     pub(super) group: Arc<SharedGroup>,
     members: RefCell<Rc<[Rc<Member>]>>,
-    /// What of the group is known here.
+    /// The generation of the group that `members` reflects.
     generation: Cell<u32>,
     balancer: RefCell<Balancer>,
     transports: RefCell<Vec<Transport>>,
@@ -96,31 +96,31 @@ pub struct Pool {
     is_leaving: Rc<Cell<bool>>,
 }
 
-/// Whom a request goes to.
+/// The upstream chosen for a request.
 pub struct Chosen {
     pub(super) member: Rc<Member>,
     pub(super) permit: Option<Permit>,
 }
 
 impl Chosen {
-    /// Whom it goes to.
+    /// The upstream.
     pub fn member(&self) -> &Rc<Member> {
         &self.member
     }
 }
 
-/// Why a request goes to nobody.
+/// Why no upstream was chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SelectError {
-    /// All have as many requests as they may have.
+    /// All are at their `max-connections`.
     Full,
-    /// All are left alone, at least for so long.
+    /// All are ejected or down, for at least this long.
     Down(Duration),
-    /// Where they are is not known: their names cannot be resolved.
+    /// No addresses are known: their names cannot be resolved.
     Unresolved,
 }
 
-/// Who is asked before whom.
+/// Order of preference.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Rank {
     doubtful: bool,
@@ -152,7 +152,7 @@ impl Pool {
         pool
     }
 
-    /// The number of a way to speak to the group. The first one is that of its checks.
+    /// The index of a transport, added on first use. The first one is used for health checks.
     pub fn transport(&self, transport: Transport) -> usize {
         let known = self.transports.borrow().iter().position(|own| *own == transport);
         let number = known.unwrap_or_else(|| {
@@ -175,7 +175,7 @@ impl Pool {
         }
     }
 
-    /// What the balancer goes by, if that is something of the request.
+    /// The hash key of a request, if the balancer hashes.
     #[inline]
     pub fn key(&self, head: &RequestHead, client: &Address) -> Option<u64> {
         match self.group.settings.policy {
@@ -184,20 +184,20 @@ impl Pool {
         }
     }
 
-    /// Some upstream, where one is needed to write a request that waits for its own.
+    /// Any upstream, to write a request that still waits in the queue for its own.
     pub fn any(&self) -> Option<Rc<Member>> {
         self.members.borrow().first().map(Rc::clone)
     }
 
-    /// Whether there is one upstream only.
+    /// Whether there is only one upstream.
     pub(super) fn has_one(&self) -> bool {
         self.members.borrow().len() == 1
     }
 
-    /// The upstream for a request with that key. Nobody overtakes those who wait.
+    /// Chooses the upstream for a request with that key. The queue is FIFO: nothing overtakes queued requests.
     ///
     /// # Errors
-    /// There is none at the moment.
+    /// No upstream is available at the moment.
     #[inline]
     pub fn choose(&self, key: Option<u64>) -> Result<Chosen, SelectError> {
         if self.group.is_bounded && self.group.queue.is_waited_in() {
@@ -206,7 +206,7 @@ impl Pool {
         self.choose_but(&[], key)
     }
 
-    /// The same for the next try, or for the first in line: none of those in `tried`.
+    /// Like [`choose`](Self::choose), but for a retry or the first in the queue: excludes the upstreams in `tried`.
     pub(super) fn choose_but(&self, tried: &[Rc<Member>], key: Option<u64>) -> Result<Chosen, SelectError> {
         if self.generation.get() != self.group.generation() {
             self.renew();
@@ -217,7 +217,7 @@ impl Pool {
         }
         let now = self.clock.now();
         for rank in RANKS {
-            // Once for each that turns out to be full after it was chosen.
+            // One round per upstream that fills up between being chosen and admitting the request.
             for _ in 0..members.len() {
                 let candidate = |index: usize| self.candidate(&members[index], rank, tried, now);
                 let chosen = self.balancer.borrow_mut().choose(key, candidate);
@@ -226,7 +226,7 @@ impl Pool {
                     return Ok(Chosen { member: Rc::clone(member), permit });
                 }
             }
-            // Who is busy is waited for, before others are asked who are worse.
+            // A busy upstream is waited for before one of a lower rank is tried.
             if members.iter().any(|own| own.shared.is_full() && self.suits(own, rank, tried, now)) {
                 return Err(SelectError::Full);
             }
@@ -261,7 +261,7 @@ impl Pool {
         rests.min().unwrap_or_default()
     }
 
-    /// Takes over what has changed in the group. Who stays keeps its connections.
+    /// Adopts changes of the group. Members that stay keep their connections.
     #[cold]
     fn renew(&self) {
         self.generation.set(self.group.generation());
@@ -279,7 +279,7 @@ impl Pool {
         *self.members.borrow_mut() = members;
     }
 
-    /// A connection to one of them was made, whatever came of it.
+    /// A connection to a member was made, whatever the response.
     #[inline]
     pub(super) fn note_success(&self, member: &Member) {
         if member.worked() {
@@ -288,10 +288,10 @@ impl Pool {
         }
     }
 
-    /// No connection to one of them was made.
+    /// A connection to a member could not be made.
     pub(super) fn note_failure(&self, member: &Member, failure_kind: FailureKind, cause: &dyn fmt::Display) {
         let news = member.failed(self.now(), failure_kind, self.group.settings.patience);
-        // An only upstream is asked all the same, if it says no at once.
+        // An only upstream is tried all the same, if it rejects connections at once.
         let Some(wait) = news.filter(|_| !self.has_one() || failure_kind == FailureKind::Silent) else {
             return;
         };
@@ -299,13 +299,13 @@ impl Pool {
         self.report(Severity::Warn, format_args!("{}: {cause}; ejected for {seconds} s", member.shown()));
     }
 
-    /// Writes a line about one of them to the error log, unless there are too many.
+    /// Writes a line about a member to the error log, subject to the rate limit.
     #[cold]
     pub fn report(&self, severity: Severity, text: fmt::Arguments<'_>) {
         self.reporter.line(severity, Subject::Upstream, text);
     }
 
-    /// Writes a line that an application has written to its standard error, unless there are too many.
+    /// Writes a line from an application's standard error to the error log, subject to the rate limit.
     #[cold]
     pub fn report_application(&self, text: fmt::Arguments<'_>) {
         self.reporter.line(Severity::Error, Subject::Application, text);

@@ -1,38 +1,38 @@
-//! Requests that wait while all upstreams are as busy as they may be: one line for all workers.
+//! Requests that wait while all upstreams are at their limit: one FIFO queue for all workers.
 //!
-//! Only the first in line may take a place, and nobody who comes meanwhile: so nobody starves, whichever worker it
-//! is served by. Whoever leaves the line, with a place or without, wakes the next.
+//! Only the first in the queue may take a permit, and no request that arrives later: so none starves, whichever worker
+//! serves it. A request that leaves the queue, with a permit or without, wakes the next.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
-/// A line.
+/// The queue of a group.
 pub(super) struct Queue {
     length: usize,
-    /// How many stand in it; read without the lock.
+    /// Length of the queue; read without the lock.
     waiting: AtomicUsize,
     line: Mutex<VecDeque<Arc<Waiter>>>,
 }
 
-/// Who waits.
+/// A queued request.
 #[derive(Default)]
 struct Waiter(Mutex<Option<Waker>>);
 
 impl Queue {
-    /// A line for so many.
+    /// Creates a queue for at most `length` requests.
     pub(super) fn new(length: usize) -> Self {
         Self { length, waiting: AtomicUsize::new(0), line: Mutex::default() }
     }
 
-    /// Whether somebody waits.
+    /// Whether requests are queued.
     #[inline]
     pub(super) fn is_waited_in(&self) -> bool {
         self.waiting.load(Ordering::SeqCst) > 0
     }
 
-    /// A place at the end of the line; `None` if it is full.
+    /// Appends a request to the queue; `None` if it is full.
     pub(super) fn join(&self) -> Option<Ticket<'_>> {
         let mut line = self.lock();
         if line.len() >= self.length {
@@ -40,12 +40,12 @@ impl Queue {
         }
         let waiter = Arc::new(Waiter::default());
         line.push_back(Arc::clone(&waiter));
-        // Before the first in line looks for a place: whoever gives one back afterwards sees that it is wanted.
+        // Stored before the first in the queue looks for a permit: one released after that wakes it.
         self.waiting.store(line.len(), Ordering::SeqCst);
         Some(Ticket { queue: self, waiter })
     }
 
-    /// A place has become free.
+    /// Wakes the first in the queue, since a permit was released.
     #[inline]
     pub(super) fn wake_first(&self) {
         if self.is_waited_in() {
@@ -74,19 +74,19 @@ impl Waiter {
     }
 }
 
-/// A place in the line. Dropped, it is left.
+/// A position in the queue; dropping it leaves the queue.
 pub(super) struct Ticket<'a> {
     queue: &'a Queue,
     waiter: Arc<Waiter>,
 }
 
 impl Ticket<'_> {
-    /// Has `waker` woken when it is worth looking for a place again.
+    /// Registers the waker to wake when another search for a permit is worthwhile.
     pub(super) fn wakes(&self, waker: &Waker) {
         *self.waiter.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(waker.clone());
     }
 
-    /// Whether it is the first in line.
+    /// Whether it is the first in the queue.
     pub(super) fn is_first(&self) -> bool {
         self.queue.lock().front().is_some_and(|first| Arc::ptr_eq(first, &self.waiter))
     }
@@ -123,7 +123,7 @@ mod tests {
         drop(tickets.next());
         assert_eq!(woken(), [1, 1, 0]);
         let second = tickets.next().expect("the second");
-        // The last one's client goes away.
+        // The last one's client disconnects.
         drop(tickets.next());
         assert!(second.is_first() && queue.is_waited_in());
         drop(second);

@@ -1,4 +1,4 @@
-//! From nodes to groups: `upstreams`, and the same keys where a path has its upstreams to itself.
+//! Reads upstream groups: `upstreams`, and the same keys for the upstreams of a single path.
 
 use super::check_settings;
 use super::settings::{Group, Patience, Queueing, Retry, Upstream};
@@ -13,7 +13,7 @@ use std::net::{IpAddr, SocketAddr};
 const KEYS: &[&str] =
     &["backends", "balancer", "fail-timeout", "health-check", "max-failures", "queue", "retry", "slow-start"];
 
-/// Keys of an upstream.
+/// Keys of one upstream.
 const OF_ONE: &[&str] = &["url", "weight", "backup", "down", "max-connections", "srv"];
 
 /// `upstreams`: a mapping of names.
@@ -42,7 +42,7 @@ pub(super) fn set(scope: &mut Scope<'_>, node: &Node) -> Result<(), ConfigError>
     Ok(())
 }
 
-/// A name must look like a host's without a port, since it stands in its place.
+/// The characters are those of a host without a port, since the name takes its place in URLs.
 fn name(key: &Node) -> Result<&str, ConfigError> {
     let name = key.text()?;
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
@@ -175,16 +175,16 @@ fn upstream(node: &Node) -> Result<Upstream, ConfigError> {
 }
 
 fn yes(node: &Node, key: &str) -> Result<bool, ConfigError> {
-    // As in `redirect`; ON and OFF stand elsewhere for the same.
+    // As in `redirect`; other directives take ON and OFF for the same.
     let read = |node: &Node| node.one_of(&["NO", "YES", "OFF", "ON"]).map(|at| at % 2 == 1);
     node.get(key).map_or(Ok(false), read)
 }
 
-/// An address, or a unix socket, is where it is; a name is looked up when the whole configuration is read
-/// ([`look_up_names`](super::look_up_names)).
+/// Adds the addresses of an upstream given by address or unix socket; names are resolved once the whole configuration
+/// has been read ([`look_up_names`](super::look_up_names)).
 ///
 /// # Errors
-/// What is written can be no name.
+/// The host is not a valid name.
 pub(in crate::modules) fn located(node: &Node, upstream: Upstream) -> Result<Upstream, ConfigError> {
     let found = match &upstream.url.place {
         UrlLocation::Tcp(host, _) if names::may_change(&upstream) => {

@@ -1,4 +1,4 @@
-//! What a directive says its upstreams are: a group by its name, or upstreams of its own.
+//! The upstreams that a directive names: a group by its name, or upstreams of its own.
 
 use super::{Settings, read};
 use crate::config::directive::Scope;
@@ -12,7 +12,7 @@ use crate::modules::proxy::Url;
 pub struct Reference {
     /// The index of their group.
     pub group: usize,
-    /// The path of the URL, if that names a group; otherwise each upstream has its own.
+    /// The path of the URL that names a group; otherwise each upstream has its own.
     pub path: Option<String>,
 }
 
@@ -22,10 +22,10 @@ impl HandlerSetting for Reference {
     }
 }
 
-/// Reads a URL, or whatever else may name upstreams.
+/// Reads a URL, or another form that specifies upstreams.
 ///
 /// # Errors
-/// What is wrong with it, at the node.
+/// The node is malformed.
 pub(in crate::modules) fn reference(scope: &mut Scope<'_>, node: &Node) -> Result<Reference, ConfigError> {
     if let Some(reference) = named(scope, node)? {
         return Ok(reference);

@@ -1,4 +1,4 @@
-//! Groups of upstreams as they are configured: plain data.
+//! Configuration of upstream groups: plain data.
 
 use super::{HashKey, Policy};
 use crate::config::feature_settings::FeatureSetting;
@@ -12,12 +12,12 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// `upstreams`, and what `proxy.reverse.url` and `fastcgi.*` say where it is used.
+/// `upstreams`, and the groups that `proxy.reverse.url` and `fastcgi.*` define in place.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
-    /// All groups. Users know theirs by its index.
+    /// All groups, referenced by index.
     pub groups: Vec<Group>,
-    /// `resolver`: who is asked for names; none: the system.
+    /// `resolver`: name servers; if empty, the system resolver is used.
     pub resolver: Vec<SocketAddr>,
 }
 
@@ -34,31 +34,31 @@ impl Settings {
         self.groups.iter().any(|group| group.name.is_some())
     }
 
-    /// Adds a group, and gives its index.
+    /// Adds a group and returns its index.
     pub fn add(&mut self, group: Group) -> usize {
         self.groups.push(group);
         self.groups.len() - 1
     }
 }
 
-/// Upstreams that answer the same requests.
+/// Upstreams that serve the same requests.
 #[derive(Clone, Debug)]
 pub struct Group {
-    /// Its name; none for those of one path.
+    /// Its name; `None` for the upstreams of a single path.
     pub name: Option<String>,
-    /// Where it stands.
+    /// Position in the configuration.
     pub at: At,
-    /// Somebody uses it.
+    /// Whether any path uses it.
     pub used: bool,
     /// `balancer`
     pub policy: Policy,
-    /// What is hashed, if the balancer does.
+    /// What is hashed if the balancer is `hash`.
     pub key: HashKey,
     /// `backends`: at least one.
     pub upstreams: Vec<Upstream>,
     /// `max-failures`, `fail-timeout`
     pub patience: Patience,
-    /// `slow-start`: how long the share of one that is back grows.
+    /// `slow-start`: how long the share of a recovered upstream takes to grow back.
     pub slow_start: Duration,
     /// `queue`
     pub queue: Queueing,
@@ -69,7 +69,7 @@ pub struct Group {
 }
 
 impl Group {
-    /// A group without a name, with everything else as it is by default.
+    /// A group without a name, with defaults for everything else.
     pub fn new(at: At, upstreams: Vec<Upstream>) -> Self {
         Self {
             name: None,
@@ -88,7 +88,7 @@ impl Group {
 }
 
 impl Group {
-    /// Whether requests fare the same with the other group, wherever the two are written.
+    /// Whether both groups behave the same, wherever they are written.
     pub(super) fn is_like(&self, other: &Self) -> bool {
         let Self { name, at: _, used: _, policy, key, upstreams, patience, slow_start, queue, check, retry } =
             self;
@@ -104,35 +104,35 @@ impl Group {
 /// One of `backends`.
 #[derive(Clone, Debug)]
 pub struct Upstream {
-    /// Where it stands.
+    /// Position in the configuration.
     pub at: At,
     /// Its URL.
     pub url: Url,
-    /// From 1 to 256: its share, compared with that of the others.
+    /// Weight relative to the others, from 1 to 256.
     pub weight: u32,
-    /// It is asked only if no other can be.
+    /// Whether it is used only if no other upstream is available.
     pub backup: bool,
-    /// It is not asked.
+    /// Whether it is excluded.
     pub down: bool,
-    /// Requests under way to it at once, from all workers.
+    /// `max-connections`: limit of requests in flight, across all workers.
     pub most: Option<u32>,
-    /// Its name stands for services (RFC 2782), not for addresses.
+    /// Whether its name is that of SRV records (RFC 2782) rather than of addresses.
     pub srv: bool,
-    /// Where it was at the start; nowhere, if its name could not be resolved.
+    /// Its servers at startup; empty if its name could not be resolved.
     pub found: Vec<Endpoint>,
-    /// It is an application that the program starts (`fastcgi.spawn`).
+    /// The application that the server starts (`fastcgi.spawn`), if it is one.
     pub spawn: Option<Arc<Spawn>>,
 }
 
 impl Upstream {
-    /// With a weight of 1 and nothing else that is special.
+    /// An upstream with a weight of 1 and defaults for everything else.
     pub fn new(url: Url, peers: Vec<Peer>) -> Self {
         let found = vec![Endpoint { url: url.clone(), weight: 1, backup: false, peers }];
         let at = At::NOWHERE;
         Self { at, url, weight: 1, backup: false, down: false, most: None, srv: false, found, spawn: None }
     }
 
-    /// Whether it is the same server, whatever its name stands for at the moment.
+    /// Whether it is the same upstream, whatever its name currently resolves to.
     fn is_like(&self, other: &Self) -> bool {
         let Self { at: _, url, weight, backup, down, most, srv, found: _, spawn } = self;
         let spawned =
@@ -142,12 +142,12 @@ impl Upstream {
             && spawned(spawn) == spawned(&other.spawn)
     }
 
-    /// The server that it is at these addresses.
+    /// The upstream as a server with these addresses.
     pub(super) fn endpoints_at(&self, peers: Vec<Peer>) -> Vec<Endpoint> {
         vec![Endpoint { url: self.url.clone(), weight: self.weight, backup: self.backup, peers }]
     }
 
-    /// Where it is at first: for an application that was started, where that takes its connections.
+    /// Its initial servers; for a started application, its listening socket.
     pub(super) fn endpoints(&self) -> Vec<Endpoint> {
         let Some(spawn) = &self.spawn else { return self.found.clone() };
         self.endpoints_at(vec![Peer::Unix(spawn.socket().to_owned())])
@@ -157,22 +157,22 @@ impl Upstream {
 /// A server that requests may be sent to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endpoint {
-    /// Its URL: that of the upstream, or of one of the servers that its name stands for.
+    /// Its URL: the upstream's, or that of a server its name resolves to.
     pub url: Url,
-    /// Its share: of SRV up to 65535.
+    /// Its weight; up to 65535 from SRV records.
     pub weight: u32,
-    /// It is asked only if no other can be.
+    /// Whether it is used only if no other upstream is available.
     pub backup: bool,
     /// Its addresses.
     pub peers: Vec<Peer>,
 }
 
-/// When an upstream that cannot be connected to is left alone, and for how long.
+/// When an upstream that does not accept connections is ejected, and for how long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
-    /// Failures in a row; 0: never.
+    /// Failures in a row; 0 disables ejection.
     pub failures: u32,
-    /// At most so long: whoever is back is found soon.
+    /// Longest ejection: keeps the delay short until a recovered upstream is used again.
     pub longest: Duration,
 }
 
@@ -182,28 +182,28 @@ impl Default for Patience {
     }
 }
 
-/// Requests that wait while all upstreams are as busy as they may be.
+/// Queueing of requests while all upstreams are at their limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Queueing {
-    /// So many, of all workers.
+    /// Longest queue, across all workers.
     pub length: usize,
-    /// So long.
+    /// Longest wait.
     pub timeout: Duration,
 }
 
 impl Default for Queueing {
     fn default() -> Self {
-        // Who waits longer has mostly gone, and its request would be work for nobody.
+        // After a longer wait most clients have gone, and their requests would be wasted work.
         Self { length: 1000, timeout: Duration::from_secs(5) }
     }
 }
 
-/// How often a request is tried.
+/// Limits on retries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retry {
-    /// Upstreams that are asked: with many of them down, a client does not wait for all.
+    /// Upstreams tried per request: with many of them down, a client does not wait for all.
     pub tries: usize,
-    /// No further try begins after so long.
+    /// No further try begins after this time.
     pub time: Option<Duration>,
 }
 
@@ -213,22 +213,22 @@ impl Default for Retry {
     }
 }
 
-/// Requests, or connections, that only find out whether an upstream is well.
+/// Active health checks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {
-    /// What is asked for; none: a connection says enough.
+    /// The path to request; `None`: a connection suffices.
     pub path: Option<String>,
-    /// Host, if not that of the URL.
+    /// Host, if different from that of the URL.
     pub host: Option<String>,
-    /// Answers that say that it is well.
+    /// Statuses of a healthy upstream.
     pub statuses: Vec<RangeInclusive<u16>>,
-    /// Between the beginnings of two checks.
+    /// Time between the starts of two checks.
     pub interval: Duration,
-    /// For a whole check.
+    /// Limit for a whole check.
     pub timeout: Duration,
-    /// So many good checks in a row bring it back.
+    /// Successful checks in a row that bring it back.
     pub rises: u32,
-    /// So many bad ones take it out.
+    /// Failed checks in a row that take it out.
     pub falls: u32,
 }
 
@@ -247,7 +247,7 @@ impl Default for Check {
 }
 
 impl Check {
-    /// Whether an answer of that status is a good one.
+    /// Whether a response with that status counts as healthy.
     pub fn is_good(&self, status: Status) -> bool {
         self.statuses.iter().any(|range| range.contains(&status.code()))
     }

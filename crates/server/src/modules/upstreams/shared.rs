@@ -1,7 +1,7 @@
-//! What all workers know of a group: who belongs to it, who is ill, who is busy. Made once in a process.
+//! State of a group shared by all workers: members, health, load. Created once per process.
 //!
-//! A worker looks at one number to see whether anything has changed; it locks only then. Counts are atomics, and
-//! are kept only where `max-connections` needs them.
+//! A worker compares one number to see whether anything has changed, and locks only if so. Counts are atomics, kept
+//! only where `max-connections` needs them.
 
 use super::hash;
 use super::queue::Queue;
@@ -18,16 +18,16 @@ use std::time::Duration;
 /// The groups of a process.
 #[derive(Default)]
 pub struct Shared {
-    /// By the index that their users have.
+    /// By index in the configuration.
     pub(super) groups: Vec<Arc<SharedGroup>>,
-    /// Who is asked for names; nobody: the system.
+    /// The configured name servers; if empty, the system resolver is used.
     pub(super) resolver: Arc<[std::net::SocketAddr]>,
-    /// What collected request content may use.
+    /// The limits of buffered request content.
     pub(super) uploads: Arc<Uploads>,
 }
 
 impl Shared {
-    /// As they are configured; `uploads` bounds collected request content.
+    /// Creates the configured groups; `uploads` limits buffered request content.
     pub fn new(settings: &Settings, uploads: Uploads) -> Self {
         let resolver: Arc<[_]> = settings.resolver.clone().into();
         let group = |group: &Group| Arc::new(SharedGroup::new(group, Arc::clone(&resolver)));
@@ -35,8 +35,8 @@ impl Shared {
         Self { groups, resolver, uploads: Arc::new(uploads) }
     }
 
-    /// As they are configured after a reload: a group that is still the same is taken over, with what is known of its
-    /// upstreams. `same_transport` tells, by the indexes of a new and an old group, whether both are spoken to alike.
+    /// Creates the groups after a reload: an unchanged group is taken over, with the state of its upstreams.
+    /// `same_transport` says, for the indexes of a new and an old group, whether both use the same transport.
     pub fn after(settings: &Settings, before: &Self, same_transport: impl Fn(usize, usize) -> bool) -> Self {
         let resolver: Arc<[_]> = settings.resolver.clone().into();
         let same_resolver = resolver == before.resolver;
@@ -54,16 +54,16 @@ impl Shared {
     }
 }
 
-/// A group.
+/// The shared state of a group.
 pub(super) struct SharedGroup {
     pub(super) settings: Group,
-    /// Who is asked for names; nobody: the system.
+    /// The configured name servers; if empty, the system resolver is used.
     pub(super) resolver: Arc<[std::net::SocketAddr]>,
-    /// Some of its upstreams have a bound.
+    /// Whether any of its upstreams has a `max-connections`.
     pub(super) is_bounded: bool,
     pub(super) queue: Queue,
     members: Mutex<Vec<Arc<SharedMember>>>,
-    /// By entry of the configuration: why its name could not be looked up the last time.
+    /// Per entry of the configuration: why the last lookup of its name failed, if it did.
     lookups: Mutex<Vec<Option<Arc<str>>>>,
     /// Changes with `members`, and with their addresses.
     generation: AtomicU32,
@@ -72,22 +72,22 @@ pub(super) struct SharedGroup {
     epoch: Instant,
 }
 
-/// An upstream.
+/// The shared state of an upstream.
 pub(super) struct SharedMember {
-    /// Which one of the configuration it is, or comes from.
+    /// Index of the configuration's entry that it is, or was resolved from.
     pub(super) entry: usize,
     pub(super) url: Url,
     pub(super) weight: u32,
     pub(super) backup: bool,
-    /// For the balancer that hashes.
+    /// Hash of its name, for the hash balancer.
     pub(super) number: u64,
-    /// Requests that it may have at once.
+    /// `max-connections`
     most: Option<u32>,
-    /// Requests that it has, if there is a bound.
+    /// Requests in flight, counted only if there is a limit.
     busy: AtomicU32,
-    /// Checks say that it is not well.
+    /// Whether health checks fail.
     is_unhealthy: AtomicBool,
-    /// When it was well again, in milliseconds of the group; 0: it was never ill.
+    /// When it last recovered, in milliseconds since the group's epoch; 0: it was never down.
     recovered: AtomicU64,
     peers: Mutex<Arc<[Peer]>>,
 }
@@ -111,18 +111,18 @@ impl SharedGroup {
         group
     }
 
-    /// The upstreams as they are now.
+    /// The current upstreams.
     pub(super) fn members(&self) -> Vec<Arc<SharedMember>> {
         self.lock().clone()
     }
 
-    /// Another number than before if there is something new.
+    /// The number changes whenever members or addresses do.
     #[inline]
     pub(super) fn generation(&self) -> u32 {
         self.generation.load(Ordering::Acquire)
     }
 
-    /// An entry of the configuration stands for these servers now. Whether that is news.
+    /// Sets the servers that an entry of the configuration resolves to. Returns whether anything changed.
     pub(super) fn update(&self, entry: usize, endpoints: Vec<Endpoint>) -> bool {
         let settings = &self.settings.upstreams[entry];
         if settings.down {
@@ -155,20 +155,20 @@ impl SharedGroup {
         news
     }
 
-    /// What became of looking up the name of an entry of the configuration. Whether that is news.
+    /// Records the result of a lookup for an entry of the configuration. Returns whether it began or ceased to fail.
     pub(super) fn note_lookup(&self, entry: usize, failure: Option<&io::Error>) -> bool {
         let mut lookups = self.lookups.lock().unwrap_or_else(PoisonError::into_inner);
         let before = std::mem::replace(&mut lookups[entry], failure.map(|error| error.to_string().into()));
         before.is_some() != failure.is_some()
     }
 
-    /// Why the name of an entry of the configuration could not be looked up the last time.
+    /// Why the last lookup for an entry of the configuration failed, if it did.
     #[cold]
     pub(super) fn lookup_failure(&self, entry: usize) -> Option<Arc<str>> {
         self.lookups.lock().unwrap_or_else(PoisonError::into_inner)[entry].clone()
     }
 
-    /// Whether an entry of the configuration stands for any server now.
+    /// Whether an entry of the configuration currently resolves to any server.
     pub(super) fn has_members_of(&self, entry: usize) -> bool {
         self.lock().iter().any(|own| own.entry == entry)
     }
@@ -188,12 +188,12 @@ impl SharedGroup {
         self.is_watched.load(Ordering::Relaxed)
     }
 
-    /// An upstream is well again at `now`.
+    /// Records that an upstream recovered at `now`.
     pub(super) fn mark_recovered(&self, member: &SharedMember, now: Instant) {
         member.recovered.store(self.millis(now).max(1), Ordering::Relaxed);
     }
 
-    /// For how long an upstream has been well since it was ill, as long as that makes a difference.
+    /// Time since an upstream recovered, while its slow start lasts.
     pub(super) fn is_new_since(&self, member: &SharedMember, now: Instant) -> Option<Duration> {
         if self.settings.slow_start.is_zero() {
             return None;
@@ -246,24 +246,24 @@ impl SharedMember {
         news
     }
 
-    /// Whether checks say that it is not well.
+    /// Whether health checks say that it is down.
     #[inline]
     pub(super) fn is_unhealthy(&self) -> bool {
         self.is_unhealthy.load(Ordering::Relaxed)
     }
 
-    /// What checks say now.
+    /// Records the result of health checks.
     pub(super) fn set_unhealthy(&self, sick: bool) {
         self.is_unhealthy.store(sick, Ordering::Relaxed);
     }
 
-    /// Whether it has as many requests as it may have.
+    /// Whether it is at its `max-connections`.
     #[inline]
     pub(super) fn is_full(&self) -> bool {
         self.most.is_some_and(|most| self.busy.load(Ordering::SeqCst) >= most)
     }
 
-    /// Counts a request, if there is room for it.
+    /// Counts a request, unless the limit is reached.
     fn admit(&self) -> bool {
         let Some(most) = self.most else { return true };
         let more = |busy: u32| (busy < most).then_some(busy + 1);
@@ -271,17 +271,17 @@ impl SharedMember {
     }
 }
 
-/// A request's place at an upstream that may have so many only. Dropped, it is the next one's.
+/// Admission of a request to an upstream with `max-connections`; released when dropped.
 pub struct Permit {
     group: Arc<SharedGroup>,
     member: Arc<SharedMember>,
 }
 
 impl Permit {
-    /// A place at `member`: none is needed without a bound.
+    /// Admits a request to `member`; `None` if it has no limit.
     ///
     /// # Errors
-    /// There is no place.
+    /// The limit is reached.
     #[inline]
     pub(super) fn new(group: &Arc<SharedGroup>, member: &Arc<SharedMember>) -> Result<Option<Self>, ()> {
         if member.most.is_none() {
@@ -305,7 +305,7 @@ pub(super) mod tests {
     use super::*;
     use crate::config::yaml::{Node, Position};
 
-    /// An upstream at a port of this machine.
+    /// An upstream at a local port.
     pub(in super::super) fn upstream(port: u16) -> Upstream {
         let url = Url::read(&Node::scalar(&format!("http://127.0.0.1:{port}"))).expect("a URL");
         Upstream::new(url, vec![Peer::Tcp(([127, 0, 0, 1], port).into())])

@@ -1,4 +1,4 @@
-//! How upstreams are spoken to: what the paths that use a group say, each for itself.
+//! The protocol and options of connections to upstreams, as set by each path that uses a group.
 
 use crate::modules::fastcgi;
 use crate::modules::proxy::{self, Url};
@@ -6,21 +6,20 @@ use hayami_client::Origin;
 use hayami_net::dial::Peer;
 use hayami_tls::Error;
 
-/// What is spoken, with the timeouts and whatever else belongs to a connection. Paths that say the same share
-/// connections.
+/// The protocol, with timeouts and other options of connections. Paths with equal transports share connections.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Transport {
-    /// HTTP, as `proxy.*` says.
+    /// HTTP, with the `proxy.*` settings.
     Http(Box<proxy::Settings>),
-    /// FastCGI, as `fastcgi.*` says.
+    /// FastCGI, with the `fastcgi.*` settings.
     FastCgi(Box<fastcgi::Settings>),
 }
 
 impl Transport {
-    /// An upstream that is spoken to so.
+    /// The origin for an upstream with these addresses.
     ///
     /// # Errors
-    /// This machine trusts nobody, and TLS is to be spoken.
+    /// TLS is required, and the system has no trusted certificates.
     pub(super) fn origin(&self, url: &Url, peers: Vec<Peer>) -> Result<Origin, Error> {
         match self {
             Self::Http(settings) => proxy::origin(url, peers, settings),
@@ -28,7 +27,7 @@ impl Transport {
         }
     }
 
-    /// What connections begin with that are for nobody else.
+    /// The PROXY protocol header of connections that carry no client's request: health checks.
     pub(super) fn proxy_header(&self) -> Option<Vec<u8>> {
         match self {
             Self::Http(settings) => settings.proxy_options.own_announcement(),

@@ -1,7 +1,7 @@
-//! What collected request content may take of the machine: memory, and temporary files (the spool).
+//! Limits of buffered request content: memory, and temporary files (the spool).
 //!
-//! The spool is shared fairly. When it is full, an upload of a client that holds little ends the largest upload of a
-//! client that holds much: one client cannot lock it for all others.
+//! The spool is shared fairly. When it is full, an upload of a client that holds little evicts the largest upload of a
+//! client that holds much: one client cannot lock out all others.
 
 use hayami_net::ByteBudget;
 use hayami_net::service::Address;
@@ -11,9 +11,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use tokio::sync::oneshot;
 
-/// The fair share of a client: this part of the spool.
+/// A client's fair share is this fraction of the spool.
 const FAIR_SHARE: u64 = 8;
-/// What is ended holds so many times as much as what it is ended for.
+/// A victim holds at least this many times as much as the upload it is evicted for.
 const HOLDS_MORE: u64 = 2;
 
 /// The budgets of all uploads of a process.
@@ -25,7 +25,7 @@ pub struct Uploads {
     pub spool: Arc<Spool>,
 }
 
-/// Bytes of temporary files, and which uploads hold them.
+/// Bytes of temporary files, and the uploads that hold them.
 #[derive(Debug, Default)]
 pub struct Spool {
     most: u64,
@@ -39,7 +39,7 @@ struct State {
     clients: HashMap<Client, Holding>,
 }
 
-/// Uploads that come from one place: an IPv4 address, an IPv6 network of 64 bits, or unix sockets.
+/// The origin of uploads: an IPv4 address, an IPv6 /64 network, or unix sockets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Client(Option<IpAddr>);
 
@@ -53,27 +53,27 @@ impl From<&Address> for Client {
     }
 }
 
-/// What a client holds.
+/// The uploads of a client.
 #[derive(Debug, Default)]
 struct Holding {
     bytes: u64,
     uploads: HashMap<u64, Held>,
 }
 
-/// What an upload holds.
+/// One upload.
 #[derive(Debug)]
 struct Held {
     bytes: u64,
-    /// Dropped to end the upload; `None` once it is complete.
+    /// Dropped to evict the upload; `None` once it is complete.
     evict: Option<oneshot::Sender<()>>,
 }
 
-/// Why an upload gets no more room.
+/// Why an upload cannot grow.
 #[derive(Debug, PartialEq, Eq)]
 pub enum NoRoom {
     /// The spool is full.
     Full,
-    /// The upload was ended in favour of smaller ones.
+    /// The upload was evicted in favor of smaller ones.
     Evicted,
 }
 
@@ -83,7 +83,7 @@ impl Spool {
         Self { most, state: Mutex::default() }
     }
 
-    /// The share of an upload; empty so far.
+    /// The share of a new upload, initially empty.
     pub fn share(self: &Arc<Self>, client: Client) -> SpoolShare {
         let (evict, evicted) = oneshot::channel();
         let mut state = self.lock();
@@ -101,14 +101,14 @@ impl Spool {
 }
 
 impl State {
-    /// Takes `more` bytes for an upload, and ends others for it if need be.
+    /// Adds `more` bytes to an upload, and evicts others if necessary.
     fn grow(&mut self, most: u64, client: Client, id: u64, more: u64) -> Result<(), NoRoom> {
         let upload = self.clients.get(&client).and_then(|holding| holding.uploads.get(&id));
         let held = upload.ok_or(NoRoom::Evicted)?.bytes;
         while self.used.saturating_add(more) > most {
             let (victim, id) =
                 self.victim(client, held + more, more, most / FAIR_SHARE).ok_or(NoRoom::Full)?;
-            // Its file is closed as soon as its worker has noticed.
+            // Its file is closed once its worker has noticed.
             self.release(victim, id);
         }
         self.used += more;
@@ -120,7 +120,7 @@ impl State {
         Ok(())
     }
 
-    /// The upload to be ended for one of `client` that will hold `wanted` bytes, `more` than now.
+    /// The upload to evict for one of `client` that is to hold `wanted` bytes, `more` than now.
     fn victim(&self, client: Client, wanted: u64, more: u64, fair: u64) -> Option<(Client, u64)> {
         let own = self.clients.get(&client);
         let together = own.map_or(0, |own| own.bytes) + more;
@@ -131,7 +131,7 @@ impl State {
                 others.filter_map(|(other, holding)| Some((holding.bytes, *other, holding.largest()?.1)));
             largest.max_by_key(|(bytes, ..)| *bytes).map(|(_, other, id)| (other, id))
         };
-        // Many clients may share an address, that of a proxy in front: uploads are compared one by one.
+        // Many clients may share an address, that of a proxy in front: compare single uploads.
         let same = || {
             let (bytes, id) = own?.largest()?;
             (bytes / HOLDS_MORE >= wanted).then_some((client, id))
@@ -140,7 +140,7 @@ impl State {
         other.or_else(|| if wanted <= fair { same() } else { None })
     }
 
-    /// Gives back what an upload holds, and ends it if it is not complete.
+    /// Releases the bytes of an upload, and evicts it if it is not complete.
     fn release(&mut self, client: Client, id: u64) {
         let Some(holding) = self.clients.get_mut(&client) else { return };
         let Some(held) = holding.uploads.remove(&id) else { return };
@@ -153,14 +153,14 @@ impl State {
 }
 
 impl Holding {
-    /// The largest upload that is not complete.
+    /// The largest incomplete upload.
     fn largest(&self) -> Option<(u64, u64)> {
         let incomplete = self.uploads.iter().filter(|(_, held)| held.evict.is_some());
         incomplete.map(|(id, held)| (held.bytes, *id)).max()
     }
 }
 
-/// What an upload has of the spool; given back when it is dropped.
+/// An upload's share of the spool; released when dropped.
 #[derive(Debug)]
 pub struct SpoolShare {
     spool: Arc<Spool>,
@@ -170,24 +170,24 @@ pub struct SpoolShare {
 }
 
 impl SpoolShare {
-    /// Takes `more` bytes.
+    /// Reserves `more` bytes.
     ///
     /// # Errors
-    /// The spool is full, or the upload was ended.
+    /// The spool is full, or the upload was evicted.
     pub fn grow(&mut self, more: u64) -> Result<(), NoRoom> {
         self.spool.lock().grow(self.spool.most, self.client, self.id, more)
     }
 
-    /// Ready when the upload is to be ended; polled no more then.
+    /// Ready once, when the upload is evicted.
     pub fn poll_evicted(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let Some(evicted) = &mut self.evicted else { return Poll::Pending };
         std::pin::Pin::new(evicted).poll(cx).map(|_| self.evicted = None)
     }
 
-    /// The upload is complete: from now on it is not ended for others.
+    /// Marks the upload as complete: it can no longer be evicted.
     ///
     /// # Errors
-    /// It was ended before.
+    /// It was evicted before.
     pub fn complete(&mut self) -> Result<(), NoRoom> {
         let mut state = self.spool.lock();
         let holding = state.clients.get_mut(&self.client);

@@ -13,10 +13,10 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::task::JoinSet;
 
-/// How soon a name is asked for again that could not be resolved: at first, and at most.
+/// Interval between lookups of a name that cannot be resolved: the first and the longest.
 const AGAIN: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(8)];
 
-/// How often it is seen whether there are new upstreams that want to be checked.
+/// How often the group is searched for new upstreams to check.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// The tasks of the worker that watches a group. Dropping it ends them and lets another worker claim the group.
@@ -57,8 +57,8 @@ impl Drop for Watch {
     }
 }
 
-/// Asks for a name again and again, for as long as the group is in use. What cannot be resolved stays as it was, and is said
-/// once.
+/// Keeps a name resolved for as long as the group is in use. While lookups fail, the last addresses stay, and one
+/// message is logged.
 async fn follow(group: Weak<SharedGroup>, entry: usize) {
     let mut wait = AGAIN[0];
     while let Some(group) = group.upgrade() {
@@ -78,7 +78,7 @@ async fn follow(group: Weak<SharedGroup>, entry: usize) {
                 let longer = (wait * 2).min(AGAIN[1]);
                 std::mem::replace(&mut wait, longer)
             }
-            // The thread was not started or has been ended: so are we, soon.
+            // The thread was not started, or was terminated because the process is exiting.
             Err(_) => AGAIN[0],
         };
         drop(group);

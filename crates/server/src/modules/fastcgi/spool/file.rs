@@ -1,4 +1,4 @@
-//! The file of one request's content: written by threads, and read on the event loop as far as the kernel has it in memory.
+//! The file of one request's content: written by threads, and read on the event loop if it is in the kernel's memory.
 
 use hayami_net::blocking::{self, Lane, Task};
 use hayami_net::would_wait;
@@ -10,10 +10,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-/// A file without a name.
+/// An unnamed file.
 pub(super) struct SpoolFile {
     file: Arc<File>,
-    /// What a thread reads, where the event loop would have to wait for the disk.
+    /// A read on a thread, where the event loop would have to wait for the disk.
     reading: Option<Task<io::Result<Vec<u8>>>>,
 }
 
@@ -24,10 +24,10 @@ impl From<File> for SpoolFile {
 }
 
 impl SpoolFile {
-    /// Has a thread append `content` to the file, or to a new one.
+    /// Appends `content` to the file, or to a new one, on a thread.
     ///
     /// # Errors
-    /// The disk does not take it.
+    /// Creating or writing the file failed.
     pub(super) async fn append(file: Option<Self>, content: Vec<u8>) -> io::Result<Self> {
         let task = move || {
             let file = file.map_or_else(nameless, Ok)?;
@@ -37,7 +37,7 @@ impl SpoolFile {
         blocking::run(Lane::Spool, task).await.flatten()
     }
 
-    /// Reads at most `room` bytes from `at` on, and appends them to `out`. How many: at least one, if there is room.
+    /// Appends at most `room` bytes from offset `at` to `out`. Returns how many: at least one, if there is room.
     pub(super) fn poll_read(
         &mut self,
         cx: &mut Context<'_>,
@@ -48,7 +48,7 @@ impl SpoolFile {
         if self.reading.is_none() {
             match self.read_now(at, room, out) {
                 Ok(bytes) if bytes > 0 || room == 0 => return Poll::Ready(Ok(bytes)),
-                // The reader says whether it is the end.
+                // The thread finds out whether it is the end.
                 Ok(_) => {}
                 Err(errno) if would_wait(errno) || errno == Errno::INTR => {}
                 Err(errno) => return Poll::Ready(Err(errno.into())),
@@ -59,14 +59,14 @@ impl SpoolFile {
         let read = ready!(Pin::new(reading).poll(cx)).flatten();
         self.reading = None;
         Poll::Ready(read.map(|piece| {
-            // There may be less room by now; the rest is read again.
+            // The room may have shrunk meanwhile; the rest is read again.
             let bytes = piece.len().min(room);
             out.extend_from_slice(&piece[..bytes]);
             bytes
         }))
     }
 
-    /// Reads what the kernel has in memory.
+    /// Reads what is in the kernel's memory.
     fn read_now(&self, at: u64, room: usize, out: &mut Vec<u8>) -> rustix::io::Result<usize> {
         let start = out.len();
         out.resize(start + room, 0);
@@ -76,7 +76,7 @@ impl SpoolFile {
     }
 }
 
-/// Has a thread read.
+/// Reads on a thread.
 fn read_later(file: Arc<File>, at: u64, room: usize) -> Task<io::Result<Vec<u8>>> {
     blocking::run(Lane::Spool, move || {
         let mut piece = vec![0; room];
@@ -93,7 +93,7 @@ fn read_later(file: Arc<File>, at: u64, room: usize) -> Task<io::Result<Vec<u8>>
     })
 }
 
-/// A file in the folder for such, without a name: it is gone when it is closed.
+/// An unnamed file in the system's temporary directory: it is deleted when it is closed.
 fn nameless() -> io::Result<SpoolFile> {
     use rustix::fs::{Mode, OFlags};
     let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
@@ -108,7 +108,7 @@ mod tests {
     use std::task::Waker;
 
     impl SpoolFile {
-        /// One of so many bytes, none of which was written.
+        /// A sparse file of this length.
         pub(in super::super) fn sparse(length: u64) -> Self {
             let file = nameless().expect("a file");
             file.file.set_len(length).expect("a sparse one");
@@ -122,7 +122,7 @@ mod tests {
         let _entered = runtime.enter();
         let written = runtime.block_on(SpoolFile::append(None, vec![b'x'; 1 << 20]));
         let (mut file, mut out) = (written.expect("written"), Vec::new());
-        // On disk, and no longer in memory: the kernel keeps pages that another processor is still working on.
+        // On disk, and evicted from memory: the kernel keeps pages that another CPU is still working on.
         file.file.sync_all().expect("synced");
         let waits = (0..1000).any(|_| {
             out.clear();
@@ -130,7 +130,7 @@ mod tests {
             file.poll_read(&mut Context::from_waker(Waker::noop()), 0, 60_000, &mut out).is_pending()
         });
         assert!(waits && out.is_empty(), "the event loop does not wait for the disk");
-        // There is less room by now.
+        // The room has shrunk.
         let bytes = runtime.block_on(poll_fn(|cx| file.poll_read(cx, 0, 1000, &mut out))).expect("read");
         assert_eq!((bytes, &out[..]), (1000, &[b'x'; 1000][..]));
     }

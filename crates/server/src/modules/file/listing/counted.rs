@@ -1,7 +1,7 @@
-//! The content of a page that one response has for itself.
+//! The content of a listing page made for a single response.
 //!
-//! The plain page of a directory is in the file cache, once. Every sorted or searched page belongs to its response, and
-//! stays in memory for as long as the client takes to read it; so all of them together have a bound.
+//! The plain page of a directory is in the file cache, once. Every sorted or filtered page belongs to one response and
+//! stays in memory until the client has read it; so all of them together are limited.
 
 use hayami_http::{FieldSection, Source, SourceError};
 use std::task::{Context, Poll};
@@ -12,26 +12,26 @@ const MOST_BYTES: usize = 32 << 20;
 /// Bytes that one permit stands for.
 const UNIT: usize = 1024;
 
-/// Bytes that a page needs which is still to be made; most need less.
+/// Bytes reserved for a page before it is made; most need less.
 const RESERVED: usize = 2 << 20;
 
 static ROOM: Semaphore = Semaphore::const_new(MOST_BYTES / UNIT);
 
-/// A page that counts towards the bound until it is dropped.
+/// A page that counts towards the limit until it is dropped.
 pub(in crate::modules::file) struct CountedPage {
     page: Vec<u8>,
     sent: usize,
     _room: SemaphorePermit<'static>,
 }
 
-/// Room for a page.
+/// Memory reserved for a page.
 pub(in crate::modules::file) struct Room {
     semaphore: &'static Semaphore,
     permit: SemaphorePermit<'static>,
 }
 
 impl Room {
-    /// Room for a page that is still to be made. `None` if too much is in memory already.
+    /// Reserves memory for a page. `None` if the limit is reached.
     pub(in crate::modules::file) fn reserve() -> Option<Self> {
         Self::within(&ROOM, RESERVED)
     }
@@ -41,7 +41,7 @@ impl Room {
         Some(Self { semaphore, permit })
     }
 
-    /// The page, which takes as much as it needs. `None` if it needs more than there is.
+    /// Adjusts the reservation to the page's size. `None` if that exceeds the limit.
     pub(in crate::modules::file) fn fill(mut self, page: Vec<u8>) -> Option<CountedPage> {
         let (reserved, needed) = (self.permit.num_permits(), units(page.len())?);
         match (needed as usize).checked_sub(reserved) {

@@ -23,7 +23,7 @@ pub(super) fn document(shown: &[u8], lines: &[Line], left_out: usize, view: &Vie
     page.push_str("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
     page.push_str("<meta name=\"color-scheme\" content=\"light dark\">\n<title>");
     escape(&String::from_utf8_lossy(shown), &mut page);
-    // Another style has another address, so it may be kept for long.
+    // The URL changes with the style, so it may be cached for long.
     let _ = write!(page, "</title>\n<link rel=\"stylesheet\" href=\"?style={:x}\">\n", hash(STYLE));
     page.push_str("</head>\n<body>\n");
     page.push_str(ICONS);
@@ -56,7 +56,7 @@ const fn hash(text: &str) -> u32 {
     hash
 }
 
-/// The form that searches for names, in the order that is shown.
+/// The search form, which keeps the current order.
 fn search(view: &View, page: &mut String) {
     page.push_str("<form role=\"search\"><input type=\"search\" name=\"q\" value=\"");
     escape(&view.search, page);
@@ -84,7 +84,7 @@ fn heading(text: &str, class: &str, column: Column, view: &View, page: &mut Stri
     let _ = write!(page, "\">{text}</a></th>");
 }
 
-/// The path, each folder of it a link.
+/// The path, each directory in it a link.
 fn trail(shown: &[u8], page: &mut String) {
     let segments: Vec<&[u8]> = shown.split(|&b| b == b'/').filter(|s| !s.is_empty()).collect();
     link(&"../".repeat(segments.len()), "/", page);
@@ -172,7 +172,7 @@ fn size(bytes: u64) -> String {
     if value < 10.0 && bytes >= 1000 { format!("{value:.1} {unit}") } else { format!("{value:.0} {unit}") }
 }
 
-/// Appends `text` so that it is nothing but text, in an attribute too.
+/// Appends `text` escaped, so that it is only text, also in an attribute.
 fn escape(text: &str, page: &mut String) {
     for character in text.chars() {
         match character {

@@ -1,8 +1,8 @@
-//! The page that lists a directory (`file.dirlisting`): an HTML document and its style sheet, which the directory itself
-//! gives under the query `?style=…`. Nothing in it is inline or a script, so `default-src 'self'` lets all of it pass.
+//! The page that lists a directory (`file.dirlisting`): an HTML document and its style sheet, which is served at the
+//! directory with the query `?style=…`. Nothing is inline or a script, so CSP `default-src 'self'` allows all of it.
 //!
-//! Names come from whoever may create files, so they are escaped as text and encoded as links. Folders
-//! come first; names that begin with a dot, and what the server would not serve, are left out.
+//! Names may come from untrusted users, so they are escaped as text and encoded as links. Directories come first; names
+//! that begin with a dot, and files that the server would not serve, are left out.
 
 mod counted;
 mod html;
@@ -16,9 +16,9 @@ use rustix::fd::OwnedFd;
 use rustix::fs::{Dir, FileType};
 use rustix::io::Errno;
 
-/// Most entries of a page: browsers show this many in a second.
+/// Most entries of a page: browsers render this many in a second.
 const MOST: usize = 10_000;
-/// Most names that are read, and sorted to find the first of them: 64 MiB at the very most.
+/// Most names that are read and sorted to find the first entries: 64 MiB at most.
 const MOST_NAMES: usize = 250_000;
 
 /// One line of the page.
@@ -38,11 +38,10 @@ pub(super) const MEDIA_TYPE: &[u8] = b"text/html; charset=utf-8";
 /// The style sheet.
 pub(super) const STYLE: &str = include_str!("page.css");
 
-/// The page for the directory `opened`, which is at `directory` below `root` and at `shown` for the
-/// client.
+/// The page for the directory `opened`, which is at `directory` below `root` and at `shown` for the client.
 ///
 /// # Errors
-/// The kernel's.
+/// The kernel's error.
 pub(super) fn page(
     opened: OwnedFd,
     root: &Root,
@@ -53,7 +52,7 @@ pub(super) fn page(
     let mut names = names(opened, view)?;
     let mut left_out = 0;
     if view.is_by_name() {
-        // Only what is shown costs a statx.
+        // Only displayed entries need a statx.
         names.sort_unstable_by(|(one, a), (other, b)| view.compare_names((*one, a), (*other, b)));
         left_out += cut(&mut names);
     }
@@ -64,14 +63,14 @@ pub(super) fn page(
     Ok(html::document(shown, &lines, left_out, view))
 }
 
-/// Cuts off what is too much for a page. How much that was.
+/// Cuts off entries beyond the limit of a page. Returns how many.
 fn cut<T>(entries: &mut Vec<T>) -> usize {
     let left_out = entries.len().saturating_sub(MOST);
     entries.truncate(MOST);
     left_out
 }
 
-/// The names in the directory that the view shows, each with whether the kernel says that it is a folder.
+/// The names in the directory that match the view, each with whether the kernel reports it as a directory.
 fn names(opened: OwnedFd, view: &View) -> Result<Vec<(bool, Vec<u8>)>, Errno> {
     let search = view.search.to_lowercase();
     let mut names = Vec::new();
@@ -85,7 +84,7 @@ fn names(opened: OwnedFd, view: &View) -> Result<Vec<(bool, Vec<u8>)>, Errno> {
     Ok(names)
 }
 
-/// `None` for what would not be served, such as a FIFO or a link that leads nowhere.
+/// `None` for what would not be served, such as a FIFO or a dangling link.
 fn line(root: &Root, directory: &[u8], name: Vec<u8>) -> Option<Line> {
     let state = root.stat_below(&[directory, b"/", &name].concat()).ok()?;
     matches!(state.file_type(), FileType::RegularFile | FileType::Directory).then_some(Line { name, state })
@@ -110,7 +109,7 @@ mod tests {
         String::from_utf8(page(opened, &root, b"", b"/here/", &view).unwrap()).unwrap()
     }
 
-    /// The links of the table.
+    /// The links in the table.
     fn links(page: &str) -> Vec<&str> {
         let table = page.split("<tbody>").nth(1).unwrap();
         table.split("<a href=\"").skip(1).map(|rest| rest.split('"').next().unwrap()).collect()

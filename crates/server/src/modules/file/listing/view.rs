@@ -1,15 +1,15 @@
-//! How a listing is asked for: by which column it is sorted, and which names it shows. All of it stands in the query,
-//! so links and a form do what elsewhere a script does.
+//! Views of a listing: sort order and search. Both are in the query, so links and a form do what elsewhere takes a
+//! script.
 
 use super::Line;
 use crate::query;
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use std::cmp::Ordering;
 
-/// Bytes of a search that count.
+/// Most bytes of a search; the rest is ignored.
 const LONGEST_SEARCH: usize = 200;
 
-/// What may not stand in a value of a query (RFC 3986 §3.4), or would end it.
+/// Characters not allowed in a query's value (RFC 3986 §3.4), or that would end it.
 const RESERVED: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')
@@ -23,10 +23,10 @@ const RESERVED: &AsciiSet = &CONTROLS
     .add(b'>')
     .add(b'?');
 
-/// What a query asks of a directory that is listed.
+/// What the query of a listed directory requests.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::modules::file) enum ListingQuery {
-    /// The page as it is without a query.
+    /// The default page.
     Plain,
     /// The style sheet of the page.
     Style,
@@ -35,7 +35,7 @@ pub(in crate::modules::file) enum ListingQuery {
 }
 
 impl ListingQuery {
-    /// What `query` asks for. Parameters that mean nothing here are ignored.
+    /// Parses `query`. Unknown parameters are ignored.
     pub(in crate::modules::file) fn parse(query: Option<&[u8]>) -> Self {
         let mut view = View::default();
         for parameter in query::parameters(query.unwrap_or_default()) {
@@ -66,7 +66,7 @@ pub(super) enum Column {
     Time,
 }
 
-/// Which lines are shown, and in which order.
+/// Which entries are listed, and in which order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::modules::file) struct View {
     pub(super) column: Column,
@@ -76,17 +76,17 @@ pub(in crate::modules::file) struct View {
 }
 
 impl View {
-    /// Whether names alone decide the order.
+    /// Whether the order depends on names only.
     pub(super) fn is_by_name(&self) -> bool {
         self.column == Column::Name
     }
 
-    /// The order of names, each with whether it is a folder: folders come first, whatever the direction.
+    /// Compares names, each with whether it is a directory: directories come first, whatever the direction.
     pub(super) fn compare_names(&self, one: (bool, &[u8]), other: (bool, &[u8])) -> Ordering {
         other.0.cmp(&one.0).then_with(|| self.directed(by_name(one.1, other.1)))
     }
 
-    /// The order of lines. What is equal in the column is sorted by name.
+    /// Compares lines. Ties are sorted by name.
     pub(super) fn compare(&self, one: &Line, other: &Line) -> Ordering {
         let by_column = match self.column {
             Column::Name => by_name(&one.name, &other.name),
@@ -102,11 +102,11 @@ impl View {
         if self.descending { order.reverse() } else { order }
     }
 
-    /// The query that sorts by `column` what is shown now: in the other direction if it is sorted by it already.
+    /// The query that sorts this view by `column`, or reverses the order if it already does.
     pub(super) fn sorted_by(&self, column: Column) -> String {
         let descending = match column == self.column {
             true => !self.descending,
-            // The largest and the newest first.
+            // Largest and newest first.
             false => column != Column::Name,
         };
         Self { column, descending, search: self.search.clone() }.query()
@@ -124,19 +124,19 @@ impl View {
     }
 }
 
-/// Whether a name has this part in any case; the part is in lower case.
+/// Whether a name contains `part`, ignoring case; `part` is in lower case.
 pub(super) fn contains(name: &[u8], part: &str) -> bool {
     part.is_empty() || String::from_utf8_lossy(name).to_lowercase().contains(part)
 }
 
-/// In the order of the alphabet; case decides between names that are equal without it.
+/// Alphabetical order; case only breaks ties.
 fn by_name(one: &[u8], other: &[u8]) -> Ordering {
     let (a, b) = (one.iter().map(u8::to_ascii_lowercase), other.iter().map(u8::to_ascii_lowercase));
     a.cmp(b).then_with(|| one.cmp(other))
 }
 
 impl Column {
-    /// As the query names it.
+    /// Its name in the query.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Name => "name",

@@ -1,4 +1,4 @@
-//! The setters of `file.mime.*`; their rows stand in the table of all `file.*` directives.
+//! The setters of `file.mime.*`; their definitions are in the table of all `file.*` directives.
 
 use super::MediaType;
 use crate::config::directive::Scope;
@@ -74,7 +74,7 @@ fn media_type(node: &Node) -> Result<MediaType, ConfigError> {
     }
 }
 
-/// The extension without its dot; h2o wants the dot, so that nobody wonders.
+/// The extension without its dot, which is required in the configuration, as in h2o.
 pub(in crate::modules::file) fn extension_of<'n>(
     scope: &mut Scope<'_>,
     node: &'n Node,

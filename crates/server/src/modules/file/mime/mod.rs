@@ -1,6 +1,6 @@
 //! Media types by file name extension, as `file.mime.*` sets them.
 //!
-//! The built-in table (`types`) is never copied: what a configuration changes lies over it. Looked up
+//! The built-in table (`types`) is never copied: changes by the configuration are kept separately. Types are looked up
 //! only when a file is loaded, so a tree and a binary search are fast enough.
 
 mod directives;
@@ -12,19 +12,19 @@ use crate::media_type::{Compressibility, is_compressible};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A media type and what the server does because of it.
+/// A media type and its properties.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MediaType {
     /// The value of the Content-Type field.
     pub name: Arc<str>,
-    /// Whether compression makes it smaller.
+    /// Whether it is worth compressing.
     pub compressible: bool,
-    /// Whether a page waits for it (HTTP/2 sends it before others).
+    /// Whether rendering a page waits for it (HTTP/2 sends it before others).
     pub high_priority: bool,
 }
 
 impl MediaType {
-    /// A type with what is usual for its name.
+    /// A type with the properties usual for its name.
     pub fn new(name: &str) -> Self {
         let essence = name.split(';').next().unwrap_or(name).trim().to_ascii_lowercase();
         Self {
@@ -35,10 +35,10 @@ impl MediaType {
     }
 }
 
-/// `file.mime.*`: what lies over the built-in table.
+/// `file.mime.*`: the changes to the built-in table.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Whether extensions that are not in `changed` have the built-in type.
+    /// Whether extensions that are not in `changed` have their built-in type.
     builtin: bool,
     /// By extension in lower case without its dot; `None` = removed.
     changed: BTreeMap<Vec<u8>, Option<MediaType>>,
@@ -53,18 +53,18 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Forgets every extension.
+    /// Removes all extensions.
     pub fn clear(&mut self) {
         self.builtin = false;
         self.changed.clear();
     }
 
-    /// Gives an extension (without its dot) a type.
+    /// Sets the type of an extension (without its dot).
     pub fn add(&mut self, extension: &str, media_type: MediaType) {
         self.changed.insert(extension.to_ascii_lowercase().into_bytes(), Some(media_type));
     }
 
-    /// Forgets an extension.
+    /// Removes an extension.
     pub fn remove(&mut self, extension: &str) {
         self.changed.insert(extension.to_ascii_lowercase().into_bytes(), None);
     }
@@ -74,12 +74,12 @@ impl Settings {
         self.default = media_type;
     }
 
-    /// The type of the file of that name or path.
+    /// The type of the file with that name or path.
     pub fn of_name(&self, path: &[u8]) -> MediaType {
         self.known(extension(path)).unwrap_or_else(|| self.default.clone())
     }
 
-    /// What the types say about compression, for responses of any origin.
+    /// Which types are compressible, for responses of any origin.
     pub fn compressibility(&self) -> Compressibility {
         let types = self.changed.values().flatten().chain([&self.default]);
         let own = self.clone();
@@ -99,7 +99,7 @@ impl Settings {
     }
 }
 
-/// What stands behind the last dot of the last segment; empty if there is no dot.
+/// The part after the last dot of the last segment; empty if there is no dot.
 pub(super) fn extension(path: &[u8]) -> &[u8] {
     let name = path.rsplit(|&b| b == b'/').next().unwrap_or_default();
     match memchr::memrchr(b'.', name) {

@@ -1,9 +1,8 @@
-//! The built-in table: which file name extension means which media type.
+//! The built-in table of media types by file name extension.
 //!
-//! From the IANA registry of media types; for extensions that nobody registered, what browsers and
-//! desktops agree on. `.js` is `text/javascript` (RFC 9239), `.xml` and its kin are `application/xml`
-//! (RFC 7303), `.svgz` has no type of its own. No `charset` is added: text says by itself what it is,
-//! and a wrong guess cannot be corrected by the page.
+//! From the IANA registry of media types; for unregistered extensions, what browsers and desktops agree on. `.js` is
+//! `text/javascript` (RFC 9239), `.xml` and its kin are `application/xml` (RFC 7303), `.svgz` has no type of its own.
+//! No `charset` is added: text declares its encoding itself, and a page cannot correct a wrong guess.
 
 /// Extension in lower case and media type, sorted by extension for the binary search.
 pub(super) const TYPES: &[(&str, &str)] = &[

@@ -1,10 +1,10 @@
-//! What changes on disk is seen when the interval is over, and not looked for before.
+//! Changes on disk are noticed when the interval has passed, and not checked for before.
 
 use super::*;
 use std::fs::{File, FileTimes};
 use std::time::SystemTime;
 
-/// Makes a file look as if nobody had touched it for long, so that it is not read anew because of its age.
+/// Makes a file look old, so that it is not reloaded because of a recent change.
 fn age(dir: &Scratch, name: &str, seconds: u64) {
     let then = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
     let file = File::options().write(true).open(dir.path(name)).unwrap();

@@ -1,8 +1,8 @@
-//! Open files that are asked for often are answered from memory where content is copied anyway.
+//! Frequently requested open files are served from memory where content is copied anyway.
 
 use super::*;
 
-/// A site that keeps files of up to 10 bytes in memory, and of up to 100 once they are asked for often.
+/// A site that keeps files of up to 10 bytes in memory, and of up to 100 once they are requested often.
 fn site(version: Version) -> Site {
     let fill = |dir: &Scratch| {
         dir.write("half", "0123456789".repeat(5));

@@ -1,4 +1,4 @@
-//! Which file a path means, and the answers where there is none.
+//! Which file a path maps to, and the responses if there is none.
 
 use super::*;
 use crate::modules::file;

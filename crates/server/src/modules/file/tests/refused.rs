@@ -1,11 +1,11 @@
-//! Files that must not be read, and descriptors that run out.
+//! Unreadable files, and exhausted descriptors.
 
 use super::*;
 use std::fs::File;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-/// Runs the ignored test `name` of this file in a process of its own.
+/// Runs the ignored test `name` of this file in a separate process.
 fn in_a_process(name: &str) {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--ignored", "--exact", &format!("modules::file::tests::refused::{name}")]);
@@ -16,7 +16,7 @@ fn in_a_process(name: &str) {
 
 #[test]
 fn unreadable_files_are_forbidden() {
-    // Root reads everything, so the thread becomes nobody. The kernel knows users by thread.
+    // Root can read everything, so the thread switches to the user nobody. In the kernel, threads have their own user.
     let thread = std::thread::spawn(|| {
         if rustix::process::getuid().is_root() {
             rustix::thread::set_thread_gid(rustix::process::Gid::from_raw(65534)).unwrap();
@@ -67,7 +67,7 @@ fn descriptors_that_run_out_are_never_a_404() {
     in_a_process("without_descriptors");
 }
 
-/// Takes all descriptors but `free` of them, until it is dropped.
+/// Takes all descriptors except `free` of them, until the result is dropped.
 fn hog(free: usize) -> Vec<File> {
     let mut limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
     limit.current = Some(64);
@@ -82,14 +82,14 @@ fn hog(free: usize) -> Vec<File> {
 fn without_descriptors() {
     let fill = |dir: &Scratch| (0..20).for_each(|n| dir.write(&n.to_string(), n.to_string()));
     let site = Site::new(fill, |s| s.max_file_size = 0);
-    // Nobody else has descriptors: none is shed, nothing can be opened.
+    // The cache has no descriptors to release, so nothing can be opened.
     let hogged = hog(0);
     for _ in 0..2 {
         let response = site.get("/0").unwrap();
         assert_eq!(shape(&response, &["retry-after"]), (503, vec![Some("1".into())]));
     }
     drop(hogged);
-    // Those of the cache make room for each other.
+    // The cache's own descriptors are evicted to open others.
     let hogged = hog(3);
     for number in (0..20).chain(0..20) {
         let response = site.get(&format!("/{number}")).unwrap();

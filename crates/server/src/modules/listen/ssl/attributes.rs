@@ -7,7 +7,7 @@ use crate::config::error::ConfigError;
 use crate::config::yaml::Node;
 use hayami_tls::Version;
 
-/// Bytes of early data that are taken where it is on: two heads as browsers send them, as OpenSSL has it.
+/// Bytes of early data accepted if it is enabled: two typical heads of browser requests, the same as in OpenSSL.
 const EARLY_DATA: u32 = 16_384;
 
 /// Every key of `ssl`.
@@ -263,7 +263,7 @@ fn names(node: &Node) -> Result<Vec<String>, ConfigError> {
     if names.is_empty() { Err(node.expected("a sequence of names")) } else { Ok(names) }
 }
 
-/// The versions that h2o knows, and which of ours each means.
+/// The versions known to h2o.
 const VERSIONS: [&str; 6] = ["SSLv2", "SSLv3", "TLSv1", "TLSv1.1", "TLSv1.2", "TLSv1.3"];
 
 fn min_version(reading: &mut Reading, node: &Node) -> Result<(), ConfigError> {

@@ -1,4 +1,4 @@
-//! The files that an `ssl` mapping names, read and checked.
+//! Reads and checks the files named by an `ssl` mapping.
 
 use super::{FileName, Files, Ocsp, Settings};
 use crate::config::error::ConfigError;
@@ -7,10 +7,10 @@ use hayami_tls::{Authorities, Error, Identity};
 use std::time::SystemTime;
 
 impl Settings {
-    /// Reads certificates, keys, authorities and OCSP responses, and checks that they fit each other.
+    /// Reads certificates, keys, authorities and OCSP responses, and checks that they match.
     ///
     /// # Errors
-    /// The first file that cannot be used: which, why, and what to do.
+    /// The first file that cannot be used: which, why, and a remedy.
     pub fn load(&self) -> Result<hayami_tls::Settings, ConfigError> {
         Ok(hayami_tls::Settings {
             identities: self.identities.iter().map(Files::load).collect::<Result<_, _>>()?,
@@ -30,10 +30,10 @@ impl Settings {
 }
 
 impl Files {
-    /// Reads certificate and key, and checks that they fit each other.
+    /// Reads certificate and key, and checks that they match.
     pub(crate) fn load(&self) -> Result<Identity, ConfigError> {
         let identity = Identity::read(&self.certificate.path, &self.key.path, now()).map_err(|error| {
-            // What is wrong with the key begins with its name.
+            // Errors about the key begin with its name.
             let text = error.to_string();
             let of_key =
                 text.strip_prefix(&self.key.to_string()).is_some_and(|rest| rest.starts_with([':', ' ']));
@@ -59,10 +59,10 @@ fn at(file: &FileName, error: &Error) -> ConfigError {
     }
 }
 
-/// More than this is no OCSP response: they have some 2 KB.
+/// Larger files are not OCSP responses, which have about 2 KB.
 const LARGEST_RESPONSE: usize = 65_536;
 
-/// A look at what will be sent: whoever keeps it up to date checks it closer, and every time.
+/// A basic check of the file; the updater validates its content, every time.
 fn check_ocsp_response(file: &FileName) -> Result<(), ConfigError> {
     let failed = |why: &str| ConfigError::new(file.at, format!("cannot use the OCSP response {file}: {why}"));
     let bytes = std::fs::read(&file.path).map_err(|error| failed(&error.to_string()))?;
@@ -75,7 +75,7 @@ fn check_ocsp_response(file: &FileName) -> Result<(), ConfigError> {
 }
 
 impl Ocsp {
-    /// What keeps the response of one certificate up to date.
+    /// Settings for fetching the OCSP response of one certificate.
     pub(in crate::modules::listen) fn settings(&self, files: &Files) -> ocsp::Settings {
         let source = match (&files.ocsp, &self.command) {
             (Some(file), _) => Source::File(file.path.clone()),

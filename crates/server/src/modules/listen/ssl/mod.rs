@@ -1,8 +1,8 @@
-//! `ssl` of a listener: certificates, versions, suites, who may connect.
+//! `ssl` of a listener: certificates, protocol versions, cipher suites, client certificates.
 //!
-//! [`Settings`] is what is written; [`Settings::load`] reads the files it names, when a configuration is
-//! checked, when the server starts and when it is told to read its certificates again. `attributes` is the
-//! table of keys, `read` reads the mapping, `load` the files.
+//! [`Settings`] is the mapping as written; [`Settings::load`] reads the files it names, when a configuration is
+//! checked, when the server starts and when it reloads its certificates. `attributes` is the table of keys, `read`
+//! reads the mapping, `load` the files.
 
 mod attributes;
 mod load;
@@ -59,20 +59,20 @@ pub struct Files {
 /// The name of a file, and where it is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileName {
-    /// The name; a relative one starts from the folder in which the server was started.
+    /// The path; a relative one is resolved from the server's working directory at startup.
     pub path: PathBuf,
-    /// Where it is written.
+    /// Position in the configuration.
     pub at: Position,
 }
 
 /// How OCSP responses are kept up to date.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ocsp {
-    /// `ocsp-update-interval`; `None` staples nothing that has to be fetched.
+    /// `ocsp-update-interval`; `None`: no response is fetched.
     pub interval: Option<Duration>,
-    /// `ocsp-max-failures`: fetches that may fail in a row before the last response is no longer sent.
+    /// `ocsp-max-failures`: failed fetches in a row after which the last response is no longer sent.
     pub max_failures: u32,
-    /// `ocsp-update-cmd`: a command that fetches instead of the server.
+    /// `ocsp-update-cmd`: a command that fetches responses in place of the server.
     pub command: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! The mapping `ssl` becomes settings.
+//! Reads the mapping `ssl`.
 
 use super::Settings;
 use super::attributes::ATTRIBUTES;
@@ -7,7 +7,7 @@ use crate::config::attribute;
 use crate::config::error::ConfigError;
 use crate::config::yaml::Node;
 
-/// Reads the mapping `node` that is the value of `key`, and what the user should know of it.
+/// Reads the mapping `node` that is the value of `key`; also returns warnings.
 pub(crate) fn read(key: &Node, node: &Node) -> Result<(Settings, Vec<ConfigError>), ConfigError> {
     let mut reading =
         Reading { settings: Settings::new(Vec::new()), files: Partly::default(), warnings: Vec::new() };

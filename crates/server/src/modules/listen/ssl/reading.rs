@@ -1,4 +1,4 @@
-//! What has been read of a mapping `ssl`, until all of it is.
+//! The state while an `ssl` mapping is being read.
 
 use super::{FileName, Files, Settings};
 use crate::config::error::ConfigError;
@@ -9,9 +9,9 @@ use std::path::PathBuf;
 /// What has been read so far.
 pub(crate) struct Reading {
     pub(super) settings: Settings,
-    /// Those that stand in `ssl` itself.
+    /// The files named in `ssl` itself.
     pub(super) files: Partly,
-    /// What the user should know.
+    /// Warnings.
     pub(super) warnings: Vec<ConfigError>,
 }
 
@@ -69,7 +69,7 @@ impl Reading {
         self.warnings.push(node.error(format!("`{name}` has no effect: {why}")));
     }
 
-    /// Warns of names that mean nothing here; an error if no name does.
+    /// Warns of unknown or unsupported names; an error if no name remains.
     pub(super) fn choice<T>(
         &mut self,
         node: &Node,
@@ -90,7 +90,7 @@ impl Reading {
         Ok(())
     }
 
-    /// Checks the range of versions once both of its ends are written.
+    /// Checks the range of versions once both ends are set.
     pub(super) fn range(&mut self, node: &Node) -> Result<(), ConfigError> {
         if self.settings.min_version > self.settings.max_version {
             let error = node.error("`minimum-version` is above `maximum-version`");

@@ -1,4 +1,4 @@
-//! Configurations with `ssl`, from their text to what is loaded, with certificates made here.
+//! Tests of configurations with `ssl`, from text to loaded files, with generated certificates.
 
 use crate::config::Loaded;
 use crate::features::load_text;
@@ -8,7 +8,7 @@ use crate::modules::listen::{Acceptors, bindings};
 use hayami_tls::{Resumption, Version};
 use rcgen::{CertificateParams, KeyPair, date_time_ymd};
 
-/// A folder with certificates: `a`, `b` (good), `old` (expired), `ca`.
+/// A directory with certificates: `a`, `b` (valid), `old` (expired), `ca`.
 fn folder() -> Scratch {
     let folder = Scratch::new();
     for name in ["a", "b", "ca"] {
@@ -28,7 +28,7 @@ fn write_identity(folder: &Scratch, name: &str, until: i32) {
     folder.write(&format!("{name}.key"), key.serialize_pem());
 }
 
-/// A configuration in which `ROOT` stands for the folder.
+/// Loads a configuration in which `ROOT` stands for the directory.
 fn load(folder: &Scratch, text: &str) -> Result<Loaded, String> {
     let root = folder.path("").display().to_string();
     let loaded = load_text("test", &text.replace("ROOT", root.trim_end_matches('/')));
@@ -39,7 +39,7 @@ fn load(folder: &Scratch, text: &str) -> Result<Loaded, String> {
     })
 }
 
-/// One listener with these attributes besides the good certificate `a`.
+/// One listener with these attributes and the valid certificate `a`.
 fn with(folder: &Scratch, attributes: &str) -> Result<Loaded, String> {
     let text = format!(
         "listen: {{port: 443, ssl: {{certificate-file: ROOT/a.crt, key-file: ROOT/a.key{attributes}}}}}\n\
