@@ -16,7 +16,7 @@ pub enum Content {
     Shared(Shared),
     /// A piece of a file; over plain TCP the kernel sends it without copying it into this process.
     File(FileSlice),
-    /// Several pieces one after the other (`multipart/byteranges`).
+    /// Several pieces one after the other (`multipart/byteranges`), none of which is a stream.
     Parts(Vec<Content>),
     /// Bytes that are produced later; the length may be unknown until the end.
     Stream(Box<dyn Source>),

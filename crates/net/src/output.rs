@@ -121,7 +121,8 @@ impl Output {
             Content::File(_) => {}
             Content::Parts(parts) => {
                 for part in parts {
-                    self.put(pool, part);
+                    let stream = self.put(pool, part);
+                    debug_assert!(stream.is_none(), "parts are not streams");
                 }
             }
             Content::Stream(source) => return Some(source),

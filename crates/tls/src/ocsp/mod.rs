@@ -1,6 +1,6 @@
 //! OCSP staples: a certificate's proof that it isn't revoked, sent with it (RFC 6066 §8, RFC 6960).
 //!
-//! Here is the [`Staple`] that handshakes send. [`Fetcher`] keeps staples fresh: its threads query the
+//! Here is the [`Staple`] that handshakes send. `Fetcher` keeps staples fresh: its threads query the
 //! responder that the certificate names (`request`, `http`), run a command (`command`) or watch a file;
 //! `response` checks a response before it is stapled, `signature` its signer, and `subject` reads the
 //! certificate. A failure is reported and never stops the server.

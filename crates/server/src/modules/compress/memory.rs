@@ -119,7 +119,8 @@ fn memory() -> u64 {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let group = group(&read("/proc/self/cgroup")).map(|group| format!("/sys/fs/cgroup{group}/memory.max"));
     let limits = [group, Some("/sys/fs/cgroup/memory.max".to_owned())].map(|path| limit(&read(&path?)));
-    limits.into_iter().flatten().fold(machine(&read("/proc/meminfo")).unwrap_or(0), u64::min)
+    let known = limits.into_iter().flatten().chain(machine(&read("/proc/meminfo")));
+    known.min().unwrap_or(0)
 }
 
 /// The path of the control group (version 2).
