@@ -69,6 +69,31 @@ fn new_requests_get_the_new_configuration_also_on_connections_that_are_open() {
 }
 
 #[test]
+fn an_address_is_replaced_by_one_that_contains_it_and_back() {
+    let dir = site();
+    let port = free().rsplit(':').next().expect("a port").to_owned();
+    // A server that has changed its user cannot add sockets to those of the user before.
+    let user = if rustix::process::geteuid().is_root() { "user: root\n" } else { "" };
+    let text =
+        |listen: &str, head: &str| hosts(&format!("{head}{user}listen: '{listen}'\n"), &[path("/", "one")]);
+    let (one, all) = (format!("127.0.0.1:{port}"), format!("0.0.0.0:{port}"));
+    let server = Server::config(&dir, &text(&one, ""));
+    for (listen, elsewhere) in [(&all, true), (&one, false), (&port, true), (&one, false)] {
+        write(&dir, &text(listen, ""));
+        assert_reloaded(&server);
+        let mut clients: Vec<_> = (0..10).map(|_| Client::connect(&one)).collect();
+        clients.iter_mut().for_each(|client| assert_eq!(client.send(GET).answer().text(), "one"));
+        assert_eq!(TcpStream::connect(format!("127.0.0.2:{port}")).is_ok(), elsewhere, "{listen}");
+    }
+    write(&dir, &text(&all, "tcp-reuseport: OFF\n"));
+    let ended = reload(&server);
+    assert_eq!(ended.code, 69, "{}", ended.stderr);
+    let want = format!("cannot listen on {all}: this server listens on {one}");
+    assert!(ended.stderr.contains(&want) && ended.stderr.contains("restart"), "{}", ended.stderr);
+    assert_eq!(Client::connect(&one).send(GET).answer().text(), "one");
+}
+
+#[test]
 fn a_wrong_configuration_changes_nothing_and_the_caller_sees_every_error() {
     let dir = site();
     let server = Server::config(&dir, &hosts("", &[path("/", "one")]));

@@ -25,7 +25,6 @@ mod explain;
 mod hints;
 mod pid_file;
 mod prepare;
-mod queues;
 mod reach;
 mod reload;
 mod serve;

@@ -97,7 +97,15 @@ pub fn bind(endpoint: &Endpoint, options: &Options) -> io::Result<OwnedFd> {
 /// As of [`bind`].
 pub fn try_bind(endpoint: &Endpoint, options: &Options) -> io::Result<()> {
     // With SO_REUSEPORT, other servers of the same user would not show.
-    let options = &Options { reuse_port: false, ..options.clone() };
+    try_bind_beside(endpoint, &Options { reuse_port: false, ..options.clone() })
+}
+
+/// Like [`try_bind`], for an address that overlaps with one this process listens on: that works if both have
+/// `SO_REUSEPORT`, and the process has not changed its user.
+///
+/// # Errors
+/// As of [`bind`].
+pub fn try_bind_beside(endpoint: &Endpoint, options: &Options) -> io::Result<()> {
     match endpoint {
         Endpoint::Tcp(address) => bind_tcp(*address, options).map(drop),
         Endpoint::Udp(address) => bind_inet(*address, Type::DGRAM, Protocol::UDP, options).map(drop),

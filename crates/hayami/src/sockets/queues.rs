@@ -2,7 +2,7 @@
 
 /// The queues that each worker opens, of a listener with this many `queues`, beside those that it has (`held`). Every worker
 /// has one then, and every queue at least one worker: queues of workers that have left go to the others.
-pub(crate) fn assign(held: &[&[usize]], queues: usize) -> Vec<Vec<usize>> {
+pub(super) fn assign(held: &[&[usize]], queues: usize) -> Vec<Vec<usize>> {
     let mut opened = vec![Vec::new(); held.len()];
     let mut orphans = (0..queues).filter(|queue| !held.iter().any(|own| own.contains(queue)));
     for at in (0..held.len()).filter(|at| held[*at].is_empty()) {
