@@ -83,6 +83,13 @@ mod tests {
         let cases = [
             ("''", format!("{url} nothing")),
             ("127.0.0.1:3000", format!("{url} `127.0.0.1:3000`; write `http://127.0.0.1:3000`")),
+            ("'[::1]'", format!("{url} `[::1]`; write `http://[::1]`")),
+            (
+                "upstream:app",
+                format!(
+                    "{url} `upstream:app`; write `http://HOST:PORT/`, or `http://NAME/` for the upstream group NAME"
+                ),
+            ),
             ("http://", format!("{url} `http://`")),
             ("http://[unix:/a", format!("{url} `http://[unix:/a`")),
             ("[]", "at least one upstream URL is required".into()),

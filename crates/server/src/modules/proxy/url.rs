@@ -59,6 +59,9 @@ impl Url {
             match text.starts_with("unix:") {
                 _ if text.is_empty() => error,
                 true => error.help(with_brackets("http", text)),
+                false if !has_port_or_none(text) => {
+                    error.help("write `http://HOST:PORT/`, or `http://NAME/` for the upstream group NAME")
+                }
                 false => error.help(format!("write `http://{text}`")),
             }
         })?;
@@ -104,6 +107,12 @@ impl Url {
     pub(in crate::modules) fn has_port(&self) -> bool {
         matches!(split_authority(self.authority.as_bytes()), Some((_, Some(_))))
     }
+}
+
+/// Whether what follows a colon in the authority of a URL without scheme is a port.
+fn has_port_or_none(text: &str) -> bool {
+    let authority = text.split('/').next().unwrap_or_default();
+    authority.rsplit_once(':').is_none_or(|(_, port)| port.ends_with(']') || port.parse::<u16>().is_ok())
 }
 
 /// Suggests a replacement for nginx's `unix:/run/app.sock:/path`, where the path of the URL may be missing.
