@@ -63,7 +63,8 @@ impl Attempt {
         }
         let answer = {
             let listening = |call, member: &Member| self.listening(call, member);
-            let mut answer = pin!(self.dispatch.run(chosen, call, listening));
+            let begun = self.dispatch.begin(chosen, call);
+            let mut answer = pin!(self.dispatch.run(begun, listening));
             poll_fn(|cx| match answer.as_mut().poll(cx) {
                 Poll::Ready(answer) => Poll::Ready(Ok(answer)),
                 Poll::Pending => {

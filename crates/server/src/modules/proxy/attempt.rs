@@ -8,7 +8,7 @@ use super::target::Below;
 use super::tunnel::TunnelRequest;
 use super::upload::poll_refused;
 use crate::handler::Outcome;
-use crate::modules::upstreams::{Answered, Chosen, Dispatch, Failed, Member, SelectError, follow};
+use crate::modules::upstreams::{Answered, Begun, Dispatch, Failed, Member, follow};
 use crate::observe::Severity;
 use hayami_client::{Call, Reply};
 use hayami_http::{FieldSection, Response, SourceError, Status};
@@ -38,11 +38,11 @@ pub(super) struct Attempt {
 
 impl Attempt {
     /// Sends the request to the chosen upstream, then to others if it fails and a retry is safe.
-    pub(super) async fn run(mut self, chosen: Result<Chosen, SelectError>, request: Call) -> Outcome {
+    pub(super) async fn run(mut self, begun: Begun) -> Outcome {
         let mut watch = self.watch.take();
         let answer = {
             let readdress = |call, member: &Member| self.readdressed(call, member);
-            let mut answer = pin!(self.dispatch.run(chosen, request, readdress));
+            let mut answer = pin!(self.dispatch.run(begun, readdress));
             poll_fn(|cx| {
                 if let Poll::Ready(answer) = answer.as_mut().poll(cx) {
                     return Poll::Ready(Ok(answer));

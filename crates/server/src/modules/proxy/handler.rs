@@ -76,6 +76,7 @@ impl Handler for Proxy {
             watch,
             ends_with: passing.proxy_options.forward_close.then(|| Rc::clone(exchange.connection)),
         };
-        Outcome::from_upstream(attempt.run(chosen, call))
+        let begun = attempt.dispatch.begin(chosen, call);
+        Outcome::from_upstream(attempt.run(begun))
     }
 }

@@ -8,7 +8,7 @@ use super::shared::Permit;
 use crate::handler::Outcome;
 use crate::modules::proxy::failure;
 use crate::upstream_trace::{Direction, UpstreamTrace};
-use hayami_client::{Call, Cause, Failure, Phase, Reply, Timing, call};
+use hayami_client::{Call, Calling, Cause, Failure, Phase, Reply, Timing, call};
 use hayami_http::{Content, SourceError, Status};
 use std::borrow::Cow;
 use std::future::poll_fn;
@@ -32,6 +32,22 @@ pub struct Dispatch {
     pub trace: Option<Rc<UpstreamTrace>>,
     /// The resource that errors name beside the upstream, if any: a script.
     pub subject: Option<Box<str>>,
+}
+
+/// A request whose first upstream has been chosen, or which waits for one. Futures keep this instead of the [`Call`], which
+/// is large: each of them would have room for several copies.
+pub enum Begun {
+    /// It is sent to this upstream.
+    Called(Called),
+    /// It waits in the queue, or cannot be sent.
+    Waiting(SelectError, Box<Call>),
+}
+
+/// A request that is sent to an upstream.
+pub struct Called {
+    member: Rc<Member>,
+    permit: Option<Permit>,
+    calling: Calling,
 }
 
 /// A response.
@@ -58,34 +74,47 @@ pub enum Failed {
 }
 
 impl Dispatch {
-    /// Sends the request to `first`, then to other upstreams if it fails and a retry is safe. `readdress` adapts a call
-    /// to another upstream.
+    /// Begins with the first upstream, if there is one.
+    pub fn begin(&self, first: Result<Chosen, SelectError>, request: Call) -> Begun {
+        match first {
+            Ok(chosen) => Begun::Called(self.call(chosen, request)),
+            Err(select_error) => Begun::Waiting(select_error, Box::new(request)),
+        }
+    }
+
+    #[inline]
+    fn call(&self, Chosen { member, permit }: Chosen, request: Call) -> Called {
+        if let Some(trace) = &self.trace {
+            trace.called(member.shown(), self.pool.now());
+        }
+        let calling = call(&member.backend(self.transport), request);
+        Called { member, permit, calling }
+    }
+
+    /// Waits for the response of the first upstream, then of others if it fails and a retry is safe. `readdress` adapts a
+    /// call to another upstream.
     ///
     /// # Errors
     /// No upstream has sent a response.
     pub async fn run(
         &self,
-        first: Result<Chosen, SelectError>,
-        mut request: Call,
+        begun: Begun,
         readdress: impl Fn(Call, &Member) -> Call,
     ) -> Result<Answered, Failed> {
         let began = self.pool.now();
-        let mut chosen = match first {
-            Ok(chosen) => chosen,
-            Err(select_error) => {
+        let mut called = match begun {
+            Begun::Called(called) => called,
+            Begun::Waiting(select_error, request) => {
                 // Boxed, since it is rare and would make every request's future much larger.
                 let chosen = Box::pin(self.wait(select_error)).await.map_err(Failed::NotSent)?;
-                request = readdress(request, &chosen.member);
-                chosen
+                let request = readdress(*request, &chosen.member);
+                self.call(chosen, request)
             }
         };
         let (mut tried, mut reasons) = (Vec::new(), Vec::new());
         loop {
-            let Chosen { member, permit } = chosen;
-            if let Some(trace) = &self.trace {
-                trace.called(member.shown(), self.pool.now());
-            }
-            let mut failure = match call(&member.backend(self.transport), request).await {
+            let Called { member, permit, calling } = called;
+            let mut failure = match calling.await {
                 Ok(reply) => {
                     self.pool.note_success(&member);
                     return Ok(Answered { reply, member, permit });
@@ -109,8 +138,8 @@ impl Dispatch {
             let Some((again, next)) = next else {
                 return Err(Failed::Upstream { failure: Box::new(failure), reasons });
             };
-            request = readdress(again, &next.member);
-            chosen = next;
+            let again = readdress(again, &next.member);
+            called = self.call(next, again);
         }
     }
 

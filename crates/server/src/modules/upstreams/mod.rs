@@ -34,7 +34,7 @@ mod watch;
 
 pub use balance::Policy;
 pub use directives::DIRECTIVES;
-pub use dispatch::{Answered, Dispatch, Failed};
+pub use dispatch::{Answered, Begun, Dispatch, Failed};
 pub(in crate::modules) use download::follow;
 pub use first_look::look_up_names;
 pub use hash::HashKey;
