@@ -7,6 +7,8 @@ use crate::support::upstream::Upstream;
 use crate::support::{Scratch, Server, Wire, until};
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
+use std::sync::Mutex;
+use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 
 /// Bytes that an attack may at most make the server keep.
@@ -29,6 +31,17 @@ fn hanging() -> Upstream {
         conn.head();
         conn.is_closed();
     })
+}
+
+/// An upstream that reads no content, until the sender is dropped.
+fn deaf() -> (Upstream, Sender<()>) {
+    let (keep, kept) = channel();
+    let kept = Mutex::new(kept);
+    let upstream = Upstream::scripted(move |conn| {
+        conn.head();
+        let _ = kept.lock().expect("one request").recv();
+    });
+    (upstream, keep)
 }
 
 /// The site, with this upstream at `/up`.
@@ -160,7 +173,8 @@ fn windows_that_overflow_end_stream_or_connection() {
 
 #[test]
 fn content_beyond_the_window_is_an_error() {
-    let (dir, upstream) = (site(), hanging());
+    let dir = site();
+    let (upstream, _keep) = deaf();
     let server = with_upstream(&dir, &upstream);
     let mut wire = Wire::open(&server.address);
     // The upstream takes nothing, so that no credit comes back; this is far more than every window.
