@@ -16,6 +16,7 @@ use crate::workers::{self, Budgets, Wanted, Workers};
 use crate::{error_log, spawner, user};
 use hayami_net::{ByteBudget, Phase, Quota, blocking};
 use hayami_server::config::settings::Settings;
+use hayami_server::modules::access_log;
 use hayami_server::modules::error_log::Destination;
 use hayami_server::modules::limits;
 use hayami_server::modules::process;
@@ -74,6 +75,7 @@ pub(crate) fn serve(args: &Args) -> Result<(), Failure> {
     drop(control);
     drop(applications);
     running.generation.logs().close(PATIENCE);
+    access_log::wait_for_writers(PATIENCE);
     for file in running.sockets.files() {
         // Without the rights of the start it may be impossible to remove; the next start replaces it.
         let _ = std::fs::remove_file(file);

@@ -31,6 +31,7 @@ pub use format::Format;
 pub use logs::{Logs, targets};
 pub use path_logs::PathLogs;
 pub use record::{Record, WorkerLogs};
+pub use sink::wait_for_writers;
 
 use crate::config::directive::{Directive, Levels, Scope, group};
 use crate::config::error::ConfigError;

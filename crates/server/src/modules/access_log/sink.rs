@@ -3,12 +3,39 @@
 use super::loss::Loss;
 use super::writer::{self, Message, Outlet};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// Most buffers that wait for a writer; at 64 KiB each, a writer that hangs holds 8 MiB.
 const QUEUE: usize = 128;
+
+/// The writers of the process that are running, those of earlier generations among them.
+static RUNNING: (Mutex<usize>, Condvar) = (Mutex::new(0), Condvar::new());
+
+/// Counts a writer as running.
+struct Counted;
+
+impl Counted {
+    fn new() -> Self {
+        *RUNNING.0.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        Self
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        *RUNNING.0.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        RUNNING.1.notify_all();
+    }
+}
+
+/// Waits until all writers have ended: those that are stopped, and those whose generation is gone.
+pub fn wait_for_writers(patience: Duration) {
+    let running = RUNNING.0.lock().unwrap_or_else(PoisonError::into_inner);
+    // What has not been written by then is lost, and its writer says so if it can.
+    let _ = RUNNING.1.wait_timeout_while(running, patience, |running| *running > 0);
+}
 
 /// A handle to the writer of one log.
 #[derive(Clone, Debug)]
@@ -96,7 +123,11 @@ impl Writer {
         *state = match std::mem::replace(&mut *state, State::Failed) {
             State::Opened(queue, outlets) => {
                 let thread = std::thread::Builder::new().name("access-log".to_owned());
-                match thread.spawn(move || writer::run(&queue, outlets)) {
+                let counted = Counted::new();
+                match thread.spawn(move || {
+                    let _counted = counted;
+                    writer::run(&queue, outlets);
+                }) {
                     Ok(handle) => State::Running(handle),
                     // The queue was dropped with the closure: lines count as lost.
                     Err(_) => State::Failed,
