@@ -3,6 +3,7 @@
 //! `HAYAMI_LONG_CHECKS=1` reloads ten times a second apart; otherwise it happens in quick succession.
 
 use crate::reload::{GET, assert_reloaded, free, hosts, path, site, write};
+use crate::reload_workers::cpu;
 use crate::support::bench::{measured, total};
 use crate::support::certificates::Authority;
 use crate::support::upstream::{Conn, Upstream};
@@ -66,7 +67,8 @@ fn text(reloads: usize, upstreams: &[Upstream; 2], extra: &str) -> String {
         1 => format!("[{}]", url(&upstreams[1])),
         _ => format!("[{}, {}]", url(&upstreams[0]), url(&upstreams[1])),
     };
-    let threads = [2, 4, 1][state % 3];
+    // Workers with a CPU replace all those without one.
+    let threads = ["2".to_owned(), format!("[{0}, {0}]", cpu()), "1".to_owned()][state % 3].clone();
     let head = format!(
         "num-threads: {threads}\nlisten:\n  - 127.0.0.1:0\n  - host: 127.0.0.2\n    port: 0\n    ssl: {{certificate-file: \
          DIR/tls/{folder}.pem, key-file: DIR/tls/{folder}.key}}\n{more}access-log: DIR/logs/{folder}\n"

@@ -2,12 +2,15 @@
 //! that leaves.
 
 use crate::reload::{GET, assert_reloaded, hosts, path, reload, site, write};
+use crate::support::bench::{measured, total};
+use crate::support::h2::kind;
 use crate::support::upstream::Upstream;
-use crate::support::{Client, Scratch, Server, needs_root, until};
+use crate::support::{Client, Launch, Scratch, Server, Wire, needs_root, until};
 use rustix::process::Signal;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::time::Duration;
 
 /// The workers' threads that are running.
 fn workers(server: &Server) -> usize {
@@ -21,7 +24,7 @@ fn until_workers(server: &Server, number: usize) {
 }
 
 /// A CPU that this process may use.
-fn cpu() -> String {
+pub(crate) fn cpu() -> String {
     let status = fs::read_to_string("/proc/self/status").expect("Linux");
     let list = status.split("Cpus_allowed_list:").nth(1).expect("the list").trim_start();
     list.chars().take_while(char::is_ascii_digit).collect()
@@ -50,6 +53,28 @@ fn the_number_of_workers_follows_the_configuration() {
 }
 
 #[test]
+fn busy_connections_of_workers_that_are_replaced_lose_no_request() {
+    let dir = site();
+    let texts = [config("2", "one"), config(&format!("[{0}, {0}]", cpu()), "one"), config("1", "one")];
+    let server = Server::config(&dir, &texts[0]);
+    let url = format!("http://{}/", server.address);
+    let load = ["-c", "30", "-n", "60000", "-t", "1", "--http", "1.1", "--expect-status", "200", &url];
+    std::thread::scope(|scope| {
+        let load = scope.spawn(|| measured(&load));
+        for number in 1.. {
+            if load.is_finished() {
+                break;
+            }
+            write(&dir, &texts[number % 3]);
+            assert_reloaded(&server);
+        }
+        let (report, code) = load.join().expect("it ends");
+        let total = total(&report);
+        assert_eq!((&total["errors"]["total"], code), (&0.into(), 0), "{total}");
+    });
+}
+
+#[test]
 fn a_cpu_that_is_not_there_refuses_the_reload() {
     let dir = site();
     let server = Server::config(&dir, &config("2", "one"));
@@ -59,6 +84,57 @@ fn a_cpu_that_is_not_there_refuses_the_reload() {
     assert!(ended.stderr.contains("cannot run on CPU 1000"), "{}", ended.stderr);
     assert_eq!(server.get("/").text(), "one");
     until_workers(&server, 2);
+}
+
+#[test]
+fn a_worker_that_cannot_start_refuses_the_reload_and_nothing_changes() {
+    let dir = site();
+    // Enough for the server, and for none, one or several more workers.
+    for files in (38..=62).step_by(3) {
+        let launch = Launch::config(&dir, &config("1", "one")).after(&format!("ulimit -n {files}"));
+        let mut server = launch.serve();
+        let mut open = server.connect();
+        assert_eq!(open.send(GET).answer().text(), "one");
+        write(&dir, &config("20", "two"));
+        let ended = reload(&server);
+        assert_eq!(ended.code, 71, "{files}: {}{}", ended.stdout, ended.stderr);
+        assert!(ended.stderr.contains("raise the limit of open files"), "{files}: {}", ended.stderr);
+        assert_eq!(open.send(GET).answer().text(), "one", "{files}");
+        until_workers(&server, 1);
+        if files % 2 == 0 {
+            write(&dir, &config("1", "two"));
+            assert_reloaded(&server);
+            assert_eq!(open.send(GET).answer().text(), "two", "{files}");
+        }
+        assert_eq!(server.stop(), Some(0), "{files}");
+    }
+}
+
+/// A connection over HTTP/2 whose response is larger than its window.
+#[test]
+fn streams_of_a_worker_that_leaves_have_more_time_than_at_a_shutdown() {
+    const LARGE: usize = 200_000;
+    let dir = site();
+    dir.write("one/large", vec![b'x'; LARGE]);
+    let text = |threads: &str| {
+        hosts(&format!("num-threads: {threads}\nhttp2-graceful-shutdown-timeout: 1\n"), &[path("/", "one")])
+    };
+    let server = Server::config(&dir, &text("1"));
+    let mut wire = Wire::open(&server.address).without_credit();
+    wire.get(1, "/large");
+    let mut got = 0;
+    while got < 65_535 {
+        got += wire.next_of(kind::DATA).payload.len();
+    }
+    write(&dir, &text(&format!("[{}]", cpu())));
+    assert_reloaded(&server);
+    // Both of a graceful shutdown; then longer than a shutdown would wait.
+    wire.next_of(kind::GOAWAY);
+    wire.next_of(kind::GOAWAY);
+    std::thread::sleep(Duration::from_millis(1500));
+    wire.frame(kind::WINDOW_UPDATE, 0, 1, (LARGE as u32).to_be_bytes());
+    assert_eq!(wire.answer(1).content.len(), LARGE);
+    until_workers(&server, 1);
 }
 
 #[test]

@@ -34,7 +34,7 @@ pub(crate) fn start(upstream: SocketAddr) -> Worker {
     let (phase, phases) = watch::channel(Phase::Run);
     let config = move || Config {
         cpu: None,
-        listeners: vec![Listener { fd, index: 0, address: bound, tls: None, proxy_protocol: None }],
+        listeners: vec![Listener { fd, index: 0, queue: 0, address: bound, tls: None, proxy_protocol: None }],
         limits: Default::default(),
         http2: Http2Config::default(),
         timeouts: Timeouts::default(),

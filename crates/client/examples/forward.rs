@@ -83,7 +83,8 @@ fn main() -> std::io::Result<()> {
         return Err(std::io::Error::other("the arguments are ADDRESS:PORT UPSTREAM:PORT"));
     };
     let fd = bind(&Endpoint::Tcp(address), &Options::default())?;
-    let listener = Listener { address: bound_address(&fd), fd, index: 0, tls: None, proxy_protocol: None };
+    let listener =
+        Listener { address: bound_address(&fd), fd, index: 0, queue: 0, tls: None, proxy_protocol: None };
     let config = Config {
         cpu: None,
         listeners: vec![listener],

@@ -140,6 +140,7 @@ impl Running {
         self.sockets.remove_files_unless_of(&sockets);
         // A queue that the workers close must not stay open here: its connections would be lost.
         (self.generation, self.acceptors, self.sockets) = (generation, acceptors, sockets);
+        self.sockets.listen();
         let updated = workers.complete(change).await;
         if let Err(error) = updated {
             let advice = "raise the limit fs.epoll.max_user_watches and restart the server";

@@ -34,7 +34,8 @@ fn main() -> std::io::Result<()> {
     let address = std::env::args().nth(1).unwrap_or_else(|| "127.0.0.1:8090".to_owned());
     let address = address.parse().map_err(|_| std::io::Error::other("the argument is ADDRESS:PORT"))?;
     let fd = bind(&Endpoint::Tcp(address), &Options::default())?;
-    let listener = Listener { address: bound_address(&fd), fd, index: 0, tls: None, proxy_protocol: None };
+    let listener =
+        Listener { address: bound_address(&fd), fd, index: 0, queue: 0, tls: None, proxy_protocol: None };
     let config = Config {
         cpu: None,
         listeners: vec![listener],

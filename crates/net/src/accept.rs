@@ -23,6 +23,8 @@ pub struct Listener {
     pub fd: OwnedFd,
     /// Its index among all listeners of the program.
     pub index: usize,
+    /// Which of the accept queues of that listener it is: with `SO_REUSEPORT` there are several.
+    pub queue: usize,
     /// The address it is bound to.
     pub address: Address,
     /// What it answers TLS handshakes with; `None` to serve in clear.
@@ -38,6 +40,8 @@ pub(crate) struct Acceptor {
     pub(crate) number: u32,
     /// Index of the listener among all of the program.
     pub(crate) index: usize,
+    /// As in [`Listener`].
+    pub(crate) queue: usize,
     address: Address,
     tls: Option<Arc<TlsAcceptor>>,
     /// Which client certificates its connections had to show.
@@ -131,11 +135,12 @@ pub(crate) enum Accepted {
 
 impl Acceptor {
     pub(crate) fn new(number: u32, listener: Listener) -> Self {
-        let Listener { fd, index, address, tls, proxy_protocol } = listener;
+        let Listener { fd, index, queue, address, tls, proxy_protocol } = listener;
         Self {
             fd,
             number,
             index,
+            queue,
             address,
             client_requirement: requirement(tls.as_ref()),
             tls,

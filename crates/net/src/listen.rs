@@ -78,16 +78,33 @@ impl Default for Options {
 /// # Errors
 /// Those of socket(2), bind(2), listen(2) and setsockopt(2); see [`explain`] for the words.
 pub fn bind(endpoint: &Endpoint, options: &Options) -> io::Result<OwnedFd> {
+    let fd = reserve(endpoint, options)?;
+    if !matches!(endpoint, Endpoint::Udp(_)) {
+        listen(&fd)?;
+    }
+    Ok(fd)
+}
+
+/// Binds without listening: the kernel gives the socket no connections before [`listen`].
+///
+/// # Errors
+/// As of [`bind`].
+pub fn reserve(endpoint: &Endpoint, options: &Options) -> io::Result<OwnedFd> {
     let socket = match endpoint {
         Endpoint::Tcp(address) => bind_tcp(*address, options)?,
         Endpoint::Udp(address) => bind_inet(*address, Type::DGRAM, Protocol::UDP, options)?,
         Endpoint::Unix(path) => bind_unix(path)?,
     };
-    if !matches!(endpoint, Endpoint::Udp(_)) {
-        // The kernel cuts it to net.core.somaxconn.
-        socket.listen(65_535)?;
-    }
     Ok(socket.into())
+}
+
+/// Listens on a bound TCP or unix socket; repeated calls have no effect.
+///
+/// # Errors
+/// Those of listen(2).
+pub fn listen(fd: &OwnedFd) -> io::Result<()> {
+    // The kernel limits it to net.core.somaxconn.
+    Ok(rustix::net::listen(fd, 65_535)?)
 }
 
 /// Whether [`bind`] would work: a TCP or UDP address is bound and given back at once. Of unix sockets only is tried whether a

@@ -147,10 +147,14 @@ impl<S: Service> Reactor<S> {
 
     /// Goes over to another service and other listeners.
     pub(crate) fn update(&mut self, update: Update<S>) {
-        let Update { limits, http2, timeouts, listeners, make, done } = update;
+        let Update { limits, http2, timeouts, listeners, leaves, make, done } = update;
         self.close_inbox();
         let service = make(&self.worker.clock, &self.outbound, &self.worker.service);
         self.worker.renew(service, limits, http2, timeouts);
+        if leaves {
+            self.retire();
+            return done(Ok(()));
+        }
         done(self.update_listeners(listeners));
         self.placement.listen(self.connections.len(), numbers(&self.acceptors));
     }
@@ -169,20 +173,23 @@ impl<S: Service> Reactor<S> {
                         Err(error) => result = Err(error),
                     }
                 }
-                ListenerUpdate::Keep { index, tls, proxy_protocol } => {
-                    let mut differs = false;
-                    for mut acceptor in self.acceptors.extract_if(.., |own| own.index == index) {
-                        differs |= acceptor.renew(tls.clone(), proxy_protocol.clone());
-                        kept.push(acceptor);
-                    }
-                    if differs {
+                ListenerUpdate::Keep { index, queue, tls, proxy_protocol } => {
+                    let is_it = |own: &Acceptor| (own.index, own.queue) == (index, queue);
+                    let Some(at) = self.acceptors.iter().position(is_it) else { continue };
+                    let mut acceptor = self.acceptors.swap_remove(at);
+                    if acceptor.renew(tls, proxy_protocol) {
                         self.outdate(index);
                         outdated = true;
                     }
+                    kept.push(acceptor);
                 }
             }
         }
-        // Those that are left are gone.
+        // Queues of a listener that stays belong to other workers now.
+        let stays = numbers(&kept);
+        for acceptor in self.acceptors.extract_if(.., |own| stays.contains(&own.index)) {
+            self.poll.deregister(&acceptor.fd);
+        }
         let gone = numbers(&self.acceptors);
         self.close_listeners();
         self.acceptors = kept;
@@ -190,12 +197,14 @@ impl<S: Service> Reactor<S> {
         result
     }
 
-    /// Closes all listeners. Open connections are closed when their current exchanges are complete, and the worker ends with
-    /// the last of them. Tunnels and long responses are not limited in time, unlike when the program drains.
+    /// Releases all accept queues. Open connections are closed when their current exchanges are complete, and the worker ends
+    /// with the last of them. Tunnels and long responses are not limited in time, unlike when the program drains.
     pub(crate) fn retire(&mut self) {
         self.close_inbox();
         let gone = numbers(&self.acceptors);
-        self.close_listeners();
+        for acceptor in self.acceptors.drain(..) {
+            self.poll.deregister(&acceptor.fd);
+        }
         self.leave(gone, false);
         self.retired = true;
     }
@@ -226,7 +235,7 @@ impl<S: Service> Reactor<S> {
         }
     }
 
-    /// Finds some of them; those that are idle end at once, others in a turn of their own.
+    /// Finds some of them, and gives each a turn, which sends GOAWAY or sets an earlier deadline.
     fn leave_some(&mut self) {
         let Some(mut leaving) = self.leaving.take() else { return };
         let mut found = 0;
@@ -244,9 +253,7 @@ impl<S: Service> Reactor<S> {
             if info.outdated.get() || leaving.listeners.contains(&info.listener) {
                 found += 1;
                 connection.leave();
-                if connection.says_goodbye() || !self.close_if_idle(token) {
-                    self.again.push((token, 0));
-                }
+                self.again.push((token, 0));
             }
         }
         self.leaving = Some(leaving);

@@ -22,9 +22,12 @@ pub struct Update<S> {
     pub http2: Http2Config,
     /// Timeouts.
     pub timeouts: Timeouts,
-    /// All listeners. The worker closes a listener that is not among them as soon as its accept queue is empty, and closes
-    /// that listener's connections when their current exchanges are complete.
+    /// All accept queues. A listener of which none is among them is closed as soon as its queues are empty, and its
+    /// connections are closed when their current exchanges are complete. Queues of other listeners are left to the program.
     pub listeners: Vec<ListenerUpdate>,
+    /// The worker leaves: it releases its accept queues, which other workers take over with the connections in them, and ends
+    /// with its last connection.
+    pub leaves: bool,
     /// Makes the service, as for [`run`](crate::run).
     pub make: MakeService<S>,
     /// Called when all of that has happened, or with what the kernel refuses of a new listener. All else has happened then.
@@ -37,13 +40,15 @@ pub type MakeService<S> = Box<dyn FnOnce(&Rc<Clock>, &UpstreamIo, &S) -> S + Sen
 /// A listener after a reload.
 #[derive(Debug)]
 pub enum ListenerUpdate {
-    /// A new listener, or another accept queue of one that the worker has.
+    /// A queue that the worker does not have.
     Open(Listener),
-    /// A listener that the worker has, with all its queues. If it requires other client certificates than before, its open
-    /// connections are closed when their current exchanges are complete.
+    /// A queue that the worker has. If its listener requires other client certificates than before, open connections are
+    /// closed when their current exchanges are complete.
     Keep {
-        /// Its index among all listeners of the program.
+        /// As in [`Listener`].
         index: usize,
+        /// As in [`Listener`].
+        queue: usize,
         /// As in [`Listener`].
         tls: Option<Arc<Acceptor>>,
         /// As in [`Listener`].
@@ -51,5 +56,5 @@ pub enum ListenerUpdate {
     },
 }
 
-/// The updates of a worker. Once the sender is dropped, the worker closes its listeners and ends with its last connection.
+/// The updates of a worker. Once the sender is dropped, the worker leaves.
 pub type Updates<S> = mpsc::UnboundedReceiver<Update<S>>;

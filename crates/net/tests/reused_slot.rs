@@ -66,7 +66,14 @@ fn server() -> (SocketAddr, watch::Sender<Phase>, Receiver<News>, std::thread::J
     let thread = std::thread::spawn(move || {
         let config = Config {
             cpu: None,
-            listeners: vec![Listener { fd, index: 0, address: bound, tls: None, proxy_protocol: None }],
+            listeners: vec![Listener {
+                fd,
+                index: 0,
+                queue: 0,
+                address: bound,
+                tls: None,
+                proxy_protocol: None,
+            }],
             limits: Limits::default(),
             http2: Http2Config::default(),
             timeouts: Timeouts::default(),

@@ -91,7 +91,7 @@ fn server(timeouts: Timeouts, most: usize) -> Server {
     let (tell, ended) = channel();
     let thread = std::thread::spawn(move || {
         let quota = Arc::new(Quota::new(most, None));
-        let listeners = vec![Listener { fd, index: 0, address, tls: None, proxy_protocol: None }];
+        let listeners = vec![Listener { fd, index: 0, queue: 0, address, tls: None, proxy_protocol: None }];
         let config = Config {
             cpu: None,
             listeners,

@@ -71,7 +71,7 @@ fn proxy(upstream: SocketAddr) -> (SocketAddr, watch::Sender<Phase>, JoinHandle<
     let thread = std::thread::spawn(move || {
         let config = Config {
             cpu: None,
-            listeners: vec![Listener { fd, index: 0, address, tls: None, proxy_protocol: None }],
+            listeners: vec![Listener { fd, index: 0, queue: 0, address, tls: None, proxy_protocol: None }],
             limits: Default::default(),
             http2: Http2Config::default(),
             timeouts: Timeouts::default(),

@@ -181,7 +181,7 @@ pub(crate) fn serve<S: Service + 'static>(make: impl FnOnce(&UpstreamIo) -> S + 
     let thread = std::thread::spawn(move || {
         let config = Config {
             cpu: None,
-            listeners: vec![Listener { fd, index: 0, address, tls: None, proxy_protocol: None }],
+            listeners: vec![Listener { fd, index: 0, queue: 0, address, tls: None, proxy_protocol: None }],
             limits: Limits::default(),
             http2: Http2Config::default(),
             timeouts: Timeouts::default(),

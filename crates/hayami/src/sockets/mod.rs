@@ -9,7 +9,7 @@ pub(crate) use wanted::{Wanted, wanted};
 
 use crate::exit::Failure;
 use hayami_net::ListenerUpdate;
-use hayami_net::listen::{Endpoint, Options, bind};
+use hayami_net::listen::{self, Endpoint, Options};
 use hayami_net::proxy_protocol::Expectation;
 use hayami_net::service::Address as BoundAddress;
 use hayami_server::modules::listen::Acceptors;
@@ -158,7 +158,7 @@ impl Sockets {
         })
     }
 
-    /// The listeners of each worker, beside the queues that it has already, and the queues that it has then.
+    /// The accept queues of each worker, if they have those in `held` now.
     ///
     /// # Errors
     /// No descriptors are left.
@@ -167,22 +167,26 @@ impl Sockets {
         for bound in self.bound.iter().filter(|bound| !matches!(bound.endpoint, Endpoint::Udp(_))) {
             let held: Vec<_> =
                 held.iter().map(|held| held.get(&bound.id).map_or(&[][..], |own| own)).collect();
-            let opened = queues::assign(&held, bound.queues.len());
-            for ((share, held), opened) in shares.iter_mut().zip(held).zip(opened) {
-                share.listeners.extend((!held.is_empty()).then(|| bound.keep(acceptors)));
-                for queue in &opened {
-                    share.listeners.push(bound.open(*queue, acceptors)?);
+            let assigned = queues::assign(&held, bound.queues.len());
+            for ((share, held), assigned) in shares.iter_mut().zip(held).zip(assigned) {
+                for queue in &assigned {
+                    share.listeners.push(match held.contains(queue) {
+                        true => bound.keep(*queue, acceptors),
+                        false => bound.open(*queue, acceptors)?,
+                    });
                 }
-                share.held.insert(bound.id, [held, &opened].concat());
+                share.held.insert(bound.id, assigned);
             }
         }
         Ok(shares)
     }
 
-    /// The listeners of a worker that keeps the queues that it has.
-    pub(crate) fn keep(&self, held: &Held, acceptors: &Acceptors) -> Share {
-        let bound = self.bound.iter().filter(|bound| held.contains_key(&bound.id));
-        Share { listeners: bound.map(|bound| bound.keep(acceptors)).collect(), held: held.clone() }
+    /// Has the kernel put connections into all accept queues, also those for additional workers.
+    pub(crate) fn listen(&self) {
+        for bound in self.bound.iter().filter(|bound| !matches!(bound.endpoint, Endpoint::Udp(_))) {
+            // It fails only for queues that nothing is lost with: others of the listener are open.
+            bound.queues.iter().for_each(|queue| _ = listen::listen(&**queue));
+        }
     }
 
     /// Leaves the accept queues to the workers, which close them when they drain.
@@ -201,12 +205,13 @@ pub(crate) struct Share {
 
 impl Bound {
     /// Its queues, and new ones for additional workers where possible: of a privileged port, or after a change of user, only
-    /// the process as it was started could open them. Workers share queues then.
+    /// the process as it was started could open them. Workers share queues then. New ones take no connections before
+    /// [`Sockets::listen`].
     fn queues_for(&self, workers: usize) -> Vec<Arc<OwnedFd>> {
         let mut queues = self.queues.clone();
         let chosen = chosen(&self.endpoint, &self.address);
         while has_own_queues(&self.endpoint, &self.options) && queues.len() < workers {
-            match bind(&chosen, &self.options) {
+            match listen::reserve(&chosen, &self.options) {
                 Ok(queue) => queues.push(Arc::new(queue)),
                 Err(_) => break,
             }
@@ -214,10 +219,11 @@ impl Bound {
         queues
     }
 
-    /// A worker keeps its queues.
-    fn keep(&self, acceptors: &Acceptors) -> ListenerUpdate {
+    /// A worker keeps this queue.
+    fn keep(&self, queue: usize, acceptors: &Acceptors) -> ListenerUpdate {
         ListenerUpdate::Keep {
             index: self.id,
+            queue,
             tls: acceptors.get(self.index).cloned(),
             proxy_protocol: self.proxy_protocol.clone(),
         }
@@ -234,6 +240,7 @@ impl Bound {
         Ok(ListenerUpdate::Open(hayami_net::Listener {
             fd,
             index: self.id,
+            queue,
             address: self.address.clone(),
             tls: acceptors.get(self.index).cloned(),
             proxy_protocol: self.proxy_protocol.clone(),

@@ -53,12 +53,12 @@ pub(crate) struct Workers {
     ended: UnboundedSender<()>,
 }
 
-/// A change whose new workers serve already.
+/// A change that is ready to be made: its new workers run, without listeners.
 pub(crate) struct Change {
     generation: Arc<Generation>,
     leavers: Vec<Worker>,
     newcomers: Vec<Worker>,
-    /// The listeners of the workers that stay, then of the new ones.
+    /// The accept queues of the workers that stay, then of the new ones.
     shares: Vec<Share>,
 }
 
@@ -68,10 +68,10 @@ impl Workers {
         Self { budgets, serving: Vec::new(), left: Vec::new(), started: 0, phase, ended }
     }
 
-    /// Starts the workers that are missing, on CPUs that have none, and waits until they serve.
+    /// Starts the workers that are missing, on CPUs that have none, and waits until they run.
     ///
     /// # Errors
-    /// One could not start; the others serve as before.
+    /// One could not start, or no descriptors are left; the others serve as before.
     pub(crate) async fn prepare(&mut self, wanted: Wanted<'_>) -> Result<Change, Failure> {
         let mut cpus = wanted.cpus.to_vec();
         let stays = |worker: &Worker| {
@@ -82,30 +82,27 @@ impl Workers {
         let staying = || self.serving.iter().zip(&stays).filter_map(|(own, stays)| stays.then_some(own));
         let held: Vec<Held> = staying().map(|own| own.held.clone()).collect();
         let held = [held, vec![Held::default(); cpus.len()]].concat();
-        let mut shares = wanted.sockets.share_out(&held, wanted.acceptors)?;
-        let newcomers = shares.split_off(shares.len() - cpus.len());
-        let newcomers = self.start(wanted, cpus, newcomers).await?;
-        let kept = newcomers.iter().map(|own| wanted.sockets.keep(&own.held, wanted.acceptors));
-        shares.extend(kept);
+        let newcomers = self.start(wanted, cpus).await?;
+        let shares = match wanted.sockets.share_out(&held, wanted.acceptors) {
+            Ok(shares) => shares,
+            Err(failure) => {
+                self.dismiss(newcomers);
+                return Err(failure);
+            }
+        };
         let mut stays = stays.into_iter();
         let leavers = self.serving.extract_if(.., |_| stays.next() == Some(false)).collect();
         Ok(Change { generation: Arc::clone(wanted.generation), leavers, newcomers, shares })
     }
 
-    /// Starts workers on these CPUs, and waits until all serve.
-    async fn start(
-        &mut self,
-        wanted: Wanted<'_>,
-        cpus: Vec<Option<usize>>,
-        shares: Vec<Share>,
-    ) -> Result<Vec<Worker>, Failure> {
+    /// Starts workers on these CPUs, and waits until all run.
+    async fn start(&mut self, wanted: Wanted<'_>, cpus: Vec<Option<usize>>) -> Result<Vec<Worker>, Failure> {
         let (states, mut changes) = mpsc::unbounded_channel();
-        let start = |(cpu, share)| {
+        let start = |cpu| {
             self.started += 1;
             let start = Start {
                 number: self.started - 1,
                 cpu,
-                share,
                 generation: Arc::clone(wanted.generation),
                 workers: wanted.cpus.len(),
                 budgets: self.budgets.clone(),
@@ -116,7 +113,7 @@ impl Workers {
             start.start()
         };
         let (mut started, mut failure) = (Vec::new(), None);
-        for result in cpus.into_iter().zip(shares).map(start) {
+        for result in cpus.into_iter().map(start) {
             match result {
                 Ok(worker) => started.push(worker),
                 Err(why) => failure = failure.or(Some(why)),
@@ -130,15 +127,16 @@ impl Workers {
         if failure.is_none() && ended.is_none() {
             return Ok(started);
         }
-        for worker in started {
-            let has_ended = Some(worker.number) == ended;
-            let thread = worker.leave();
-            match has_ended {
-                true => failure = failure.or(outcome(thread).err()),
-                false => self.left.push(thread),
-            }
+        if let Some(at) = started.iter().position(|worker| Some(worker.number) == ended) {
+            failure = failure.or(outcome(started.swap_remove(at).leave()).err());
         }
+        self.dismiss(started);
         Err(failure.unwrap_or_else(|| Failure::System("a worker ended at its start".to_owned())))
+    }
+
+    /// Lets workers go that have served nothing.
+    fn dismiss(&mut self, workers: Vec<Worker>) {
+        self.left.extend(workers.into_iter().map(Worker::leave));
     }
 
     /// Completes a change: workers that are not wanted leave, the others switch to the new generation and its listeners.
@@ -147,64 +145,89 @@ impl Workers {
     /// The kernel refuses to watch a new listener. All else has been done.
     pub(crate) async fn complete(&mut self, change: Change) -> io::Result<()> {
         let Change { generation, leavers, newcomers, shares } = change;
-        self.serving.extend(newcomers);
+        for worker in newcomers {
+            worker.adopt(&self.ended);
+            self.serving.push(worker);
+        }
         let workers = self.serving.len();
-        let (done, results) = mpsc::unbounded_channel();
+        let (done, mut results) = mpsc::unbounded_channel();
         for worker in &leavers {
+            // It may end before the update is reported.
+            worker.is_adopted.store(false, Ordering::Release);
             let make: MakeService<Site> = Box::new(|_, _, before| before.leaving());
-            worker.update(&generation, Vec::new(), make, &done);
+            worker.update(&generation, None, make, &done);
         }
         drop(done);
         // They leave their upstream groups to the workers that switch afterwards, new ones among them.
-        let left = all_done(results).await;
+        while results.recv().await.is_some() {}
         self.left.retain(|thread| !thread.is_finished());
         self.left.extend(leavers.into_iter().map(Worker::leave));
-        let (done, results) = mpsc::unbounded_channel();
+        let (done, mut results) = mpsc::unbounded_channel();
         for (worker, share) in self.serving.iter_mut().zip(shares) {
             let next = Arc::clone(&generation);
             let make: MakeService<Site> = Box::new(move |_, _, before| before.next(&next, workers));
             worker.held = share.held;
-            worker.update(&generation, share.listeners, make, &done);
+            worker.update(&generation, Some(share.listeners), make, &done);
         }
         drop(done);
-        all_done(results).await.and(left)
+        let mut all = Ok(());
+        while let Some((number, result)) = results.recv().await {
+            if let Err(error) = result {
+                // The next reload opens its queues again.
+                let failed = self.serving.iter_mut().find(|worker| worker.number == number);
+                failed.into_iter().for_each(|worker| worker.held.clear());
+                all = Err(error);
+            }
+        }
+        all
     }
 
-    /// The threads of all workers; no more can be started.
+    /// The threads of the workers that serve; no more can be started. How others have ended does not matter.
     pub(crate) fn into_threads(self) -> Vec<JoinHandle<io::Result<()>>> {
-        self.serving.into_iter().map(|worker| worker.thread).chain(self.left).collect()
+        self.serving.into_iter().map(|worker| worker.thread).collect()
     }
 }
 
 impl Worker {
-    /// Switches to a service and listeners; `done` gets the result. A worker that has ended needs no update.
+    /// Switches to a service and listeners, or leaves if there are none; `done` gets the result. A worker that has ended needs
+    /// no update.
     fn update(
         &self,
         generation: &Generation,
-        listeners: Vec<ListenerUpdate>,
+        listeners: Option<Vec<ListenerUpdate>>,
         make: MakeService<Site>,
-        done: &UnboundedSender<io::Result<()>>,
+        done: &UnboundedSender<(usize, io::Result<()>)>,
     ) {
-        let (settings, done) = (generation.settings(), done.clone());
+        let (settings, done, number) = (generation.settings(), done.clone(), self.number);
         let _ = self.updates.send(Update {
             limits: parameters::limits(settings),
             http2: parameters::http2(settings),
             timeouts: parameters::timeouts(settings),
-            listeners,
+            leaves: listeners.is_none(),
+            listeners: listeners.unwrap_or_default(),
             make,
-            // The waiting task may have given up.
-            done: Box::new(move |result| _ = done.send(result)),
+            // The waiting task may have been dropped.
+            done: Box::new(move |result| _ = done.send((number, result))),
         });
+    }
+
+    /// Its end is reported from now on.
+    fn adopt(&self, ended: &UnboundedSender<()>) {
+        self.is_adopted.store(true, Ordering::Release);
+        if self.thread.is_finished() {
+            // The receiver may have been dropped in the meantime.
+            let _ = ended.send(());
+        }
     }
 
     /// Has it end with its last connection.
     fn leave(self) -> JoinHandle<io::Result<()>> {
-        self.is_leaving.store(true, Ordering::Release);
+        self.is_adopted.store(false, Ordering::Release);
         self.thread
     }
 }
 
-/// Waits until that many workers serve; the number of one that has ended instead.
+/// Waits until that many workers run; the number of one that has ended instead.
 async fn first_ended(states: &mut UnboundedReceiver<State>, workers: usize) -> Option<usize> {
     for _ in 0..workers {
         if let Some(State::Ended(number)) = states.recv().await {
@@ -212,15 +235,6 @@ async fn first_ended(states: &mut UnboundedReceiver<State>, workers: usize) -> O
         }
     }
     None
-}
-
-/// Resolves when all updates have been made.
-async fn all_done(mut results: UnboundedReceiver<io::Result<()>>) -> io::Result<()> {
-    let mut all = Ok(());
-    while let Some(result) = results.recv().await {
-        all = all.and(result);
-    }
-    all
 }
 
 /// How a worker's thread has ended.

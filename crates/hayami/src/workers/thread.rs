@@ -3,8 +3,8 @@
 use super::parameters;
 use super::{Budgets, Update};
 use crate::exit::Failure;
-use crate::sockets::{Held, Share};
-use hayami_net::{Config, ListenerUpdate, Phase, Updates};
+use crate::sockets::Held;
+use hayami_net::{Config, Phase, Updates};
 use hayami_server::Generation;
 use hayami_server::modules::tcp;
 use hayami_server::service::{Site, objects};
@@ -26,7 +26,8 @@ pub(super) struct Worker {
     /// Dropping it ends the worker with its last connection.
     pub(super) updates: UnboundedSender<Update>,
     pub(super) thread: JoinHandle<io::Result<()>>,
-    pub(super) is_leaving: Arc<AtomicBool>,
+    /// Its end is to be reported: it serves, and was not told to leave.
+    pub(super) is_adopted: Arc<AtomicBool>,
 }
 
 /// Parts of a worker that is started.
@@ -34,22 +35,21 @@ pub(super) struct Start {
     /// As of [`Worker`].
     pub(super) number: usize,
     pub(super) cpu: Option<usize>,
-    pub(super) share: Share,
     /// Its first generation, and of how many workers it is one.
     pub(super) generation: Arc<Generation>,
     pub(super) workers: usize,
     pub(super) budgets: Budgets,
     pub(super) phase: watch::Receiver<Phase>,
-    /// Gets a message when the worker begins to serve, and another one at its end.
+    /// Gets a message when the worker runs, and another one at its end.
     pub(super) states: UnboundedSender<State>,
-    /// Gets a message when the worker ends without having been told to leave; closed when all have ended.
+    /// Gets a message when an adopted worker ends; closed when all have ended.
     pub(super) ended: UnboundedSender<()>,
 }
 
 /// What the program learns of a worker that it starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
-    /// It serves.
+    /// Its loop runs.
     Ready,
     /// The worker of that number has ended.
     Ended(usize),
@@ -60,13 +60,13 @@ struct End {
     number: usize,
     states: UnboundedSender<State>,
     ended: UnboundedSender<()>,
-    is_leaving: Arc<AtomicBool>,
+    is_adopted: Arc<AtomicBool>,
 }
 
 impl Drop for End {
     fn drop(&mut self) {
         let _ = self.states.send(State::Ended(self.number));
-        if !self.is_leaving.load(Ordering::Acquire) || std::thread::panicking() {
+        if self.is_adopted.load(Ordering::Acquire) {
             let _ = self.ended.send(());
         }
     }
@@ -78,33 +78,29 @@ impl Start {
     /// # Errors
     /// A thread could not be started.
     pub(super) fn start(self) -> Result<Worker, Failure> {
-        let (number, cpu, held) = (self.number, self.cpu, self.share.held.clone());
+        let (number, cpu) = (self.number, self.cpu);
         let (updates, receiver) = mpsc::unbounded_channel();
-        let is_leaving = Arc::new(AtomicBool::new(false));
+        let is_adopted = Arc::new(AtomicBool::new(false));
         let end = End {
             number,
             states: self.states.clone(),
             ended: self.ended.clone(),
-            is_leaving: Arc::clone(&is_leaving),
+            is_adopted: Arc::clone(&is_adopted),
         };
         let thread = std::thread::Builder::new().name(format!("worker {number}")).spawn(move || {
             let _end = end;
             self.run(receiver)
         });
         let thread = thread.map_err(|error| Failure::System(format!("cannot start a worker: {error}")))?;
-        Ok(Worker { number, cpu, held, updates, thread, is_leaving })
+        Ok(Worker { number, cpu, held: Held::default(), updates, thread, is_adopted })
     }
 
     fn run(self, updates: Updates<Site>) -> io::Result<()> {
-        let Self { cpu, share, generation, workers, budgets, phase, states, .. } = self;
+        let Self { cpu, generation, workers, budgets, phase, states, .. } = self;
         let settings = generation.settings();
-        let opened = share.listeners.into_iter().filter_map(|listener| match listener {
-            ListenerUpdate::Open(listener) => Some(listener),
-            ListenerUpdate::Keep { .. } => None,
-        });
         let config = Config {
             cpu,
-            listeners: opened.collect(),
+            listeners: Vec::new(),
             limits: parameters::limits(settings),
             http2: parameters::http2(settings),
             timeouts: parameters::timeouts(settings),

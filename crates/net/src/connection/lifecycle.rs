@@ -14,6 +14,10 @@ use std::time::Duration;
 /// Maximum lifetime of a connection that counts as opened for a single request.
 const SHORT: Duration = Duration::from_secs(1);
 
+/// How long a connection that leaves is idle before it is closed: the client may be sending its next request, and
+/// learns from the response that it is the last.
+const LEAVING_IDLE: Duration = Duration::from_secs(1);
+
 impl Connection {
     /// Whether the connection carried one request at the client's wish: it ends soon after it was accepted, and the
     /// client has not closed it.
@@ -44,6 +48,7 @@ impl Connection {
         };
         let deadline = match self.wait {
             Wait::Preamble => self.link.idle_since.after(timeouts.handshake),
+            Wait::Request if self.leaves_idle() => self.link.idle_since.after(idle.min(LEAVING_IDLE)),
             Wait::Request => self.link.idle_since.after(idle),
             Wait::Room => self.note_sending(worker),
             Wait::Answer | Wait::Client | Wait::Turn => Millis::NEVER,
@@ -86,10 +91,23 @@ impl Connection {
                 }
                 self.link.on(Event::Lost);
             }
+            Wait::Request if self.leaves_idle() => _ = self.close_if_idle(worker),
             Wait::Request | Wait::Client | Wait::Answer => {
                 ask!(&mut self.session, own => own.expire(&mut self.link, worker));
             }
         }
+    }
+
+    /// Whether the connection leaves between two requests, and the client does not know. A client without a request so far
+    /// has just connected: it has the usual time for the first one.
+    fn leaves_idle(&self) -> bool {
+        let link = &self.link;
+        link.leaves && link.requests > 0 && self.is_between_requests() && !self.says_goodbye()
+    }
+
+    /// Whether the connection ends now if the client loses nothing.
+    pub(super) fn ends_now<S>(&self, worker: &Worker<S>) -> bool {
+        worker.draining.get() || self.link.leaves && self.says_goodbye()
     }
 
     /// Whether nothing of a request has arrived.

@@ -91,7 +91,7 @@ impl Connection {
         ask!(&self.session, own => own.takes_leave())
     }
 
-    /// Stops accepting requests: the connection ends when pending ones are answered, or at once if there are none.
+    /// Stops accepting requests: the connection ends when pending ones are answered, or soon if there are none.
     pub(crate) fn leave(&mut self) {
         self.link.leaves = true;
     }

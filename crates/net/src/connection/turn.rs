@@ -56,7 +56,7 @@ impl Connection {
                     return self.yield_turn(worker);
                 }
                 Step::Answer => {}
-                Step::Read { or: Wait::Request } if self.link.is_leaving(worker) && self.may_end() => {
+                Step::Read { or: Wait::Request } if self.ends_now(worker) && self.may_end() => {
                     self.link.on(Event::Close { linger: true });
                 }
                 Step::Read { or } if flushed.is_pending() && self.link.output.is_overfull() => {

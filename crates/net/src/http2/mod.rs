@@ -44,6 +44,8 @@ pub(crate) struct Http2 {
     /// Stream IDs that were woken.
     woken: Vec<u32>,
     leaving: Leaving,
+    /// When the worker began to drain, as far as the connection knows: the grace periods begin then.
+    drains_since: Option<Millis>,
     deadlines: Deadlines,
     /// After an upgrade, until the client has sent something in HTTP/2: output sent before has to fit into the
     /// buffers in which clients still look for the end of the 101 response (32 KiB in curl).
@@ -62,10 +64,8 @@ enum Leaving {
     Announced {
         at: Millis,
     },
-    /// The GOAWAY with the last stream ID was sent; the shutdown began at this time.
-    Final {
-        since: Millis,
-    },
+    /// The GOAWAY with the last stream ID was sent.
+    Final,
 }
 
 /// Result of matching the first bytes of a connection with the HTTP/2 preface.
@@ -106,6 +106,7 @@ impl Http2 {
             waiting: Vec::new(),
             woken: Vec::new(),
             leaving: Leaving::No,
+            drains_since: None,
             deadlines: Deadlines::default(),
             expects_preface: false,
             tunnels: Vec::new(),
@@ -138,12 +139,13 @@ impl Http2 {
         }
     }
 
+    /// When the next step of the shutdown is due. After a reload, streams have as long as they like.
     fn latest_goodbye(&self, timeouts: &Timeouts) -> Millis {
-        match self.leaving {
-            Leaving::Announced { at } => at.after(GOODBYE),
-            Leaving::Final { since } if !timeouts.graceful.is_zero() => since.after(timeouts.graceful),
-            Leaving::Final { since } if !self.tunnels.is_empty() => since.after(LEAVE),
-            Leaving::No | Leaving::Final { .. } => Millis::NEVER,
+        match (self.leaving, self.drains_since) {
+            (Leaving::Announced { at }, _) => at.after(GOODBYE),
+            (Leaving::Final, Some(since)) if !timeouts.graceful.is_zero() => since.after(timeouts.graceful),
+            (Leaving::Final, Some(since)) if !self.tunnels.is_empty() => since.after(LEAVE),
+            (Leaving::No | Leaving::Final, _) => Millis::NEVER,
         }
     }
 
@@ -170,6 +172,9 @@ impl Http2 {
 impl Session for Http2 {
     fn answer<S: Service>(&mut self, link: &mut Link, worker: &Worker<S>) -> Need {
         if link.is_leaving(worker) {
+            if worker.draining.get() {
+                self.drains_since.get_or_insert(worker.clock.millis());
+            }
             self.leave(link, worker);
         }
         while link.stage == Stage::Open
@@ -246,10 +251,10 @@ impl Session for Http2 {
     fn expire<S: Service>(&mut self, link: &mut Link, worker: &Worker<S>) {
         match self.leaving {
             Leaving::Announced { at } if worker.clock.millis() >= at.after(GOODBYE) => {
-                self.leaving = Leaving::Final { since: at };
+                self.leaving = Leaving::Final;
                 self.say_goodbye(link, worker);
             }
-            Leaving::Final { .. } if worker.clock.millis() >= self.latest_goodbye(&worker.timeouts) => {
+            Leaving::Final if worker.clock.millis() >= self.latest_goodbye(&worker.timeouts) => {
                 if worker.timeouts.graceful.is_zero() {
                     return self.leave_tunnels(link, worker);
                 }

@@ -203,7 +203,7 @@ pub(crate) fn server(timeouts: Timeouts) -> Server {
     let thread = std::thread::spawn(move || {
         let config = Config {
             cpu: None,
-            listeners: vec![Listener { fd, index: 0, address, tls: None, proxy_protocol: None }],
+            listeners: vec![Listener { fd, index: 0, queue: 0, address, tls: None, proxy_protocol: None }],
             limits: Limits { content: LIMIT, ..Limits::default() },
             http2: Http2Config::default(),
             timeouts,
