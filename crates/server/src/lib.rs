@@ -10,6 +10,7 @@
 //! (signals, user, descriptors: the `hayami` program).
 #![forbid(unsafe_code)]
 
+mod address_file;
 mod address_set;
 mod calendar;
 pub mod client;
