@@ -30,6 +30,7 @@ pub mod media_type;
 pub mod modules;
 mod network_table;
 pub mod observe;
+pub mod passed_limits;
 mod pattern;
 pub mod phase;
 mod query;

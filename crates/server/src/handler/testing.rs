@@ -2,6 +2,7 @@
 
 use super::{Exchange, Handler, Outcome};
 use crate::client::Client;
+use crate::passed_limits::PassedLimits;
 use crate::phase::{PhaseRequest, Step, Verdict};
 use crate::subrequest::{Responding, Subrequest, Subrequests};
 use hayami_http::request::RequestLine;
@@ -107,6 +108,7 @@ pub(crate) fn pass(step: &dyn Step, head: &mut RequestHead, client: &mut Client)
         head,
         connection: &connection(),
         client,
+        passed_limits: &mut PassedLimits::default(),
         asked: None,
         subrequests: &NoSubrequests,
     })
