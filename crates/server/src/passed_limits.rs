@@ -35,25 +35,23 @@ impl PassedLimits {
     /// none.
     #[inline]
     pub(crate) fn hold_until_sent(self, observer: Option<Box<dyn Observer>>) -> Option<Box<dyn Observer>> {
-        if self.0.is_empty() { observer } else { self.holding(observer) }
-    }
-
-    fn holding(self, observer: Option<Box<dyn Observer>>) -> Option<Box<dyn Observer>> {
-        let permits: Vec<_> = self.0.into_iter().filter_map(|own| own.permit).collect();
-        if permits.is_empty() { observer } else { Some(Box::new(Holding { observer, permits })) }
+        match self.0.iter().any(|own| own.permit.is_some()) {
+            true => Some(Box::new(Holding { observer, held: self })),
+            false => observer,
+        }
     }
 }
 
 /// Drops permits when the response has been sent, or when the connection drops it without a word.
 struct Holding {
     observer: Option<Box<dyn Observer>>,
-    permits: Vec<Permit>,
+    held: PassedLimits,
 }
 
 impl Observer for Holding {
     fn ended(self: Box<Self>, end: &Ended) {
-        let Self { observer, permits } = *self;
-        drop(permits);
+        let Self { observer, held } = *self;
+        drop(held);
         if let Some(observer) = observer {
             observer.ended(end);
         }
