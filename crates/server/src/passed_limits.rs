@@ -5,7 +5,11 @@ use std::any::Any;
 
 /// The limits that have counted a request on its way through this server.
 #[derive(Default)]
-pub struct PassedLimits(Vec<Passed>);
+pub struct PassedLimits {
+    /// Most routes have one limit: it takes no allocation.
+    first: Option<Passed>,
+    others: Vec<Passed>,
+}
 
 struct Passed {
     limit: u64,
@@ -18,27 +22,40 @@ pub type Permit = Box<dyn Any>;
 impl PassedLimits {
     /// Whether the limit of this number has counted the request.
     pub fn contains(&self, limit: u64) -> bool {
-        self.0.iter().any(|own| own.limit == limit)
+        self.iter().any(|own| own.limit == limit)
     }
 
     /// The limit of this number has counted the request.
     pub fn add(&mut self, limit: u64) {
-        self.0.push(Passed { limit, permit: None });
+        self.push(Passed { limit, permit: None });
     }
 
     /// As [`add`](Self::add), and the limit holds `permit` until the response has been sent or broke off.
     pub fn hold(&mut self, limit: u64, permit: Permit) {
-        self.0.push(Passed { limit, permit: Some(permit) });
+        self.push(Passed { limit, permit: Some(permit) });
     }
 
     /// An observer that holds the permits until the response has been sent or broke off; `observer` itself if there are
     /// none.
     #[inline]
     pub(crate) fn hold_until_sent(self, observer: Option<Box<dyn Observer>>) -> Option<Box<dyn Observer>> {
-        match self.0.iter().any(|own| own.permit.is_some()) {
+        let has_permits = self.iter().any(|own| own.permit.is_some());
+        match has_permits {
             true => Some(Box::new(Holding { observer, held: self })),
             false => observer,
         }
+    }
+
+    fn push(&mut self, passed: Passed) {
+        match &self.first {
+            None => self.first = Some(passed),
+            Some(_) => self.others.push(passed),
+        }
+    }
+
+    #[inline]
+    fn iter(&self) -> impl Iterator<Item = &Passed> {
+        self.first.iter().chain(&self.others)
     }
 }
 
