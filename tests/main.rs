@@ -61,6 +61,7 @@ mod proxy_request;
 mod proxy_streaming;
 mod proxy_tls;
 mod ranges;
+mod rate_limits;
 mod real_ip;
 mod reload;
 mod reload_load;

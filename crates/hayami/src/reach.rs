@@ -7,7 +7,7 @@ use crate::explain::{Explain, SYSTEM};
 use crate::user;
 use hayami_server::config::error::ConfigError;
 use hayami_server::config::settings::Settings;
-use hayami_server::modules::{access, auth, file, listen, upstreams};
+use hayami_server::modules::{access, auth, file, listen, rate_limit, upstreams};
 use nix::unistd::User;
 use std::path::Path;
 
@@ -59,7 +59,8 @@ fn closed_keys(settings: &Settings) -> Option<String> {
 /// Warnings about files of addresses and users that the server's user may not read: they are read again by it when they
 /// change.
 fn closed_lists(settings: &Settings) -> Vec<String> {
-    let mut files: Vec<_> = access::files(settings).chain(auth::files(settings)).collect();
+    let mut files: Vec<_> =
+        access::files(settings).chain(auth::files(settings)).chain(rate_limit::files(settings)).collect();
     files.sort_unstable();
     files.dedup();
     let closed = files.into_iter().filter(|path| !may_read(path));

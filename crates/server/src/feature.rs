@@ -1,7 +1,7 @@
 //! The contract of a feature: which directives it reads, and what it builds for a route, by the phase in which that acts.
 //!
 //! ```text
-//! early ─▶ access ─▶ content (handlers) ─▶ header filters ─▶ body filters
+//! early ─▶ limit ─▶ access ─▶ content (handlers) ─▶ header filters ─▶ body filters
 //! ```
 //!
 //! A feature is one constant, and one line in [`features`](crate::features): within a phase, the order of that list holds.
@@ -36,6 +36,8 @@ pub struct Feature {
     pub complete: Option<Complete>,
     /// Early: corrects what is known of the client.
     pub early: Option<BuildStep>,
+    /// Limit: refuses or delays what is more than a client may ask for.
+    pub limit: Option<BuildStep>,
     /// Access: decides whether the client may have what it requests.
     pub access: Option<BuildStep>,
     /// Content: answers requests.
@@ -54,6 +56,7 @@ impl Feature {
             ignored: &[],
             complete: None,
             early: None,
+            limit: None,
             access: None,
             handler: None,
             header_filter: None,

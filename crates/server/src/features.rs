@@ -9,8 +9,8 @@ use crate::feature::Feature;
 use crate::modules::{
     access, access_log, auth, auth_request, compress, connect, early_hints, env, error_doc, error_log,
     expires, fastcgi, file, headers, hosts, http1, http2, identity, ignored, limits, listen, process, proxy,
-    real_ip, redirect, reproxy, rewrite, server_timing, session_resumption, stash, static_response, tcp,
-    throttle, try_files, upstreams,
+    rate_limit, real_ip, redirect, reproxy, rewrite, server_timing, session_resumption, stash,
+    static_response, tcp, throttle, try_files, upstreams,
 };
 use crate::router::unlike_h2o;
 use std::path::Path;
@@ -40,6 +40,7 @@ pub const FEATURES: &[Feature] = &[
     reproxy::FEATURE,
     fastcgi::FEATURE,
     real_ip::FEATURE,
+    rate_limit::FEATURE,
     auth_request::GUARD,
     access::FEATURE,
     auth::FEATURE,

@@ -8,6 +8,7 @@ use crate::config::settings::Settings;
 use crate::modules::access_log::Logs;
 use crate::modules::fastcgi;
 use crate::modules::proxy;
+use crate::modules::rate_limit;
 use crate::modules::server_timing;
 use crate::modules::upstreams;
 use crate::modules::upstreams::{Shared, Uploads};
@@ -85,13 +86,14 @@ impl Generation {
         self.upstreams = Arc::new(Shared::new(self.settings.global.get::<upstreams::Settings>(), uploads));
     }
 
-    /// Opens the access logs, and takes over what is unchanged from the generation `before`: the commands of logs, and
-    /// the upstream groups with their state.
+    /// Opens the access logs, and takes over what is unchanged from the generation `before`: the commands of logs, the
+    /// upstream groups with their state, and the accounts of limits.
     ///
     /// # Errors
     /// As of [`open_logs`](Self::open_logs).
     pub fn follow(&mut self, before: &Self) -> Result<(), String> {
         fastcgi::take_over(&self.settings, &before.settings);
+        rate_limit::take_over(&self.settings, &before.settings);
         self.logs = Arc::new(Logs::open_all(&self.settings, Some(&before.logs))?);
         let transport = |generation: &Self, group| {
             let (host, path) = generation.map.first_user(group)?;

@@ -70,6 +70,13 @@ pub enum Outcome {
         /// What went wrong, on one line.
         reason: String,
     },
+    /// As `Failed`, and the error log has had a line about the same a moment ago: only the access log gets the reason.
+    FailedAgain {
+        /// An error.
+        response: Response,
+        /// What went wrong, on one line.
+        reason: String,
+    },
     /// The request is redirected internally to another target (`redirect` with `internal: YES`).
     Internal {
         /// A path and query, still percent-encoded, or `http://host/path` for another host of this server.

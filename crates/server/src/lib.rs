@@ -10,6 +10,7 @@
 //! program.
 #![forbid(unsafe_code)]
 
+mod address_file;
 mod address_set;
 mod calendar;
 pub mod client;
@@ -29,6 +30,7 @@ pub mod media_type;
 pub mod modules;
 mod network_table;
 pub mod observe;
+pub mod passed_limits;
 mod pattern;
 pub mod phase;
 mod query;

@@ -5,7 +5,7 @@ use crate::config::deviation::{BEHAVIOUR, DEVIATIONS, OWN};
 use crate::config::directive::{Directive, Level};
 use crate::config::not_yet;
 use crate::features::REGISTRY;
-use crate::modules::{auth, auth_request, listen, real_ip, session_resumption};
+use crate::modules::{auth, auth_request, listen, rate_limit, real_ip, session_resumption};
 
 /// The text above the tables.
 const HEAD: &str = "# Directives
@@ -60,6 +60,8 @@ fn attributes(directive: &str) -> String {
     match directive {
         "listen" => rows("`ssl`", listen::ssl::ATTRIBUTES),
         "real-ip" => rows("the mapping", real_ip::ATTRIBUTES),
+        "limit.requests" => rows("a mapping", rate_limit::REQUESTS),
+        "limit.connections" => rows("a mapping", rate_limit::CONNECTIONS),
         "auth.basic" => rows("the mapping", auth::ATTRIBUTES),
         "auth.request" => rows("the mapping", auth_request::ATTRIBUTES),
         "ssl-session-resumption" => rows("the mapping", session_resumption::ATTRIBUTES),

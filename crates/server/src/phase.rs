@@ -1,11 +1,16 @@
 //! The phases that a request passes before the handlers of its path, and the contract of their steps.
 //!
 //! ```text
-//! route found ─▶ early ─▶ (log record begins) ─▶ access ─▶ handlers
+//! route found ─▶ early ─▶ (log record begins) ─▶ limit ─▶ access ─▶ handlers
 //! ```
 //!
 //! **early**: what is known of the client is put right (`real-ip`). Once for each request of a client, on the route
 //! that its own target leads to.
+//!
+//! **limit**: whether the client makes more requests than it may (`limit.requests`, `limit.connections`). Before the access
+//! phase, so that guesses of passwords are limited as well, and whatever `satisfy` says. Again on every route that an
+//! internal redirect leads to, but each limit counts a request once ([`PassedLimits`]); not for subrequests, nor where
+//! an answer leads (`reproxy`).
 //!
 //! **access**: whether the client may have what is there: `allow` and `deny`, then `auth.basic`, then `auth.request`.
 //! Again on every route that an internal redirect leads to; not for subrequests, which the server itself makes.
@@ -14,6 +19,7 @@
 
 use crate::client::Client;
 use crate::handler::Outcome;
+use crate::passed_limits::PassedLimits;
 use crate::subrequest::Subrequests;
 use hayami_http::{RequestHead, Response};
 use hayami_net::service::ConnectionInfo;
@@ -26,6 +32,8 @@ use std::rc::Rc;
 pub struct Phases {
     /// Before the log record begins.
     pub early: Box<[Box<dyn Step>]>,
+    /// Before the access phase.
+    pub limit: Box<[Box<dyn Step>]>,
     /// Before the handlers.
     pub access: Box<[Box<dyn Step>]>,
     /// How many steps of `access` have to agree.
@@ -42,6 +50,14 @@ pub enum Satisfy {
     Any,
 }
 
+impl Phases {
+    /// Whether a request has to pass anything between the route and its handlers.
+    #[inline]
+    pub fn guard_handlers(&self) -> bool {
+        !self.limit.is_empty() || !self.access.is_empty()
+    }
+}
+
 /// A request, as the steps of a phase see it.
 pub struct PhaseRequest<'a> {
     /// Its head.
@@ -50,6 +66,8 @@ pub struct PhaseRequest<'a> {
     pub connection: &'a Rc<ConnectionInfo>,
     /// What is known of the client.
     pub client: &'a mut Client,
+    /// The limits that have counted it.
+    pub passed_limits: &'a mut PassedLimits,
     /// Path and query that the client asked for, if an internal redirect has changed them.
     pub asked: Option<&'a [u8]>,
     /// Starts subrequests on its behalf.
@@ -97,11 +115,24 @@ pub struct Reply {
     pub response: Response,
     /// What the logs get, on one line; empty if the answer is part of the protocol and nothing is wrong.
     pub reason: String,
+    /// The error log has had a line about the same a moment ago: only the access log gets the reason.
+    pub is_repeated: bool,
+}
+
+impl Reply {
+    /// An answer with this reason.
+    pub fn new(response: Response, reason: String) -> Self {
+        Self { response, reason, is_repeated: false }
+    }
 }
 
 impl From<Reply> for Outcome {
     fn from(reply: Reply) -> Self {
-        let Reply { response, reason } = reply;
-        if reason.is_empty() { Self::Ready(response) } else { Self::Failed { response, reason } }
+        let Reply { response, reason, is_repeated } = reply;
+        match is_repeated {
+            _ if reason.is_empty() => Self::Ready(response),
+            true => Self::FailedAgain { response, reason },
+            false => Self::Failed { response, reason },
+        }
     }
 }

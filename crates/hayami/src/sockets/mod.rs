@@ -185,7 +185,7 @@ impl Sockets {
     pub(crate) fn listen(&self) {
         for bound in self.bound.iter().filter(|bound| !matches!(bound.endpoint, Endpoint::Udp(_))) {
             // It fails only for queues that nothing is lost with: others of the listener are open.
-            bound.queues.iter().for_each(|queue| _ = listen::listen(&**queue));
+            bound.queues.iter().for_each(|queue| _ = listen::listen(queue));
         }
     }
 

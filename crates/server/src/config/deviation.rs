@@ -72,6 +72,8 @@ pub(crate) const OWN: &[&str] = &[
     "internal",
     "limit-chunk-extensions",
     "limit-chunk-line",
+    "limit.connections",
+    "limit.requests",
     "limit-request-fields",
     "limit-request-head",
     "limit-request-line",

@@ -2,6 +2,7 @@
 
 use super::{Exchange, Handler, Outcome};
 use crate::client::Client;
+use crate::passed_limits::PassedLimits;
 use crate::phase::{PhaseRequest, Step, Verdict};
 use crate::subrequest::{Responding, Subrequest, Subrequests};
 use hayami_http::request::RequestLine;
@@ -103,10 +104,21 @@ pub(crate) fn handle(handler: &dyn Handler, head: &RequestHead, below: usize) ->
 
 /// The verdict of a step about a request that cannot make subrequests.
 pub(crate) fn pass(step: &dyn Step, head: &mut RequestHead, client: &mut Client) -> Verdict {
+    pass_again(step, head, client, &mut PassedLimits::default())
+}
+
+/// What a step says to a request that these limits have counted before.
+pub(crate) fn pass_again(
+    step: &dyn Step,
+    head: &mut RequestHead,
+    client: &mut Client,
+    passed_limits: &mut PassedLimits,
+) -> Verdict {
     step.check(&mut PhaseRequest {
         head,
         connection: &connection(),
         client,
+        passed_limits,
         asked: None,
         subrequests: &NoSubrequests,
     })

@@ -23,6 +23,7 @@ pub mod limits;
 pub mod listen;
 pub mod process;
 pub mod proxy;
+pub mod rate_limit;
 pub mod real_ip;
 pub mod redirect;
 pub mod reproxy;

@@ -16,6 +16,8 @@ mod subject;
 pub use reporter::Reporter;
 pub use subject::{Severity, Subject};
 
+use hayami_http::RequestHead;
+use hayami_net::service::Address;
 use std::fmt;
 use std::io::Write;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -26,4 +28,14 @@ pub fn report(severity: Severity, subject: Subject, text: impl fmt::Display) {
     let line = line::line(now, severity, subject, &text);
     // A single call, so that lines of several threads do not mix.
     let _ = std::io::stderr().write_all(line.as_bytes());
+}
+
+/// Writes a line about a request of this client; the caller sees to it that there are not too many.
+pub fn report_request(severity: Severity, head: &RequestHead, client: &Address, reason: &str) {
+    report(severity, Subject::Request, format_args!("from {client} for \"{}\": {reason}", shown(head)));
+}
+
+/// What is shown of a target.
+fn shown(head: &RequestHead) -> String {
+    String::from_utf8_lossy(head.target()).chars().take(200).flat_map(char::escape_default).collect()
 }

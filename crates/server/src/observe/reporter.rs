@@ -1,6 +1,6 @@
 //! Rate-limited lines about single requests.
 
-use super::{Severity, Subject, report};
+use super::{Severity, Subject, report, shown};
 use hayami_http::{RequestHead, Status};
 use hayami_net::Clock;
 use hayami_net::service::Address;
@@ -30,10 +30,12 @@ impl Reporter {
     /// Reports the error of a request. For statuses up to 499 the client is at fault.
     #[cold]
     pub fn request_error(&self, head: &RequestHead, client: &Address, status: Status, reason: &str) {
-        let target = String::from_utf8_lossy(head.target());
-        let shown: String = target.chars().take(200).flat_map(char::escape_default).collect();
         let severity = if status.code() < 500 { Severity::Info } else { Severity::Error };
-        self.line(severity, Subject::Request, format_args!("from {client} for \"{shown}\": {reason}"));
+        self.line(
+            severity,
+            Subject::Request,
+            format_args!("from {client} for \"{}\": {reason}", shown(head)),
+        );
     }
 
     /// Writes a line, unless the limit for this second is reached.

@@ -67,6 +67,7 @@ impl Builder<'_> {
         Ok(Route {
             phases: Phases {
                 early: context.steps(|feature| feature.early)?,
+                limit: context.steps(|feature| feature.limit)?,
                 access: context.steps(|feature| feature.access)?,
                 satisfy: inherited.get::<access::Settings>().satisfy,
             },

@@ -8,6 +8,7 @@ use crate::handler::{Delegated, Exchange, Handler, IndexFile, Interims, Outcome}
 use crate::internal_target as target;
 use crate::modules::early_hints::Recipients;
 use crate::modules::server_timing::Timing;
+use crate::passed_limits::PassedLimits;
 use crate::router::HostIndex;
 use crate::script::Script;
 use hayami_http::{Method, RequestHead, Response, Status, TargetForm, Version, encode_path, normalize};
@@ -38,6 +39,7 @@ impl Core {
             below: 0,
             next: 0,
             unchecked: false,
+            passed_limits: PassedLimits::default(),
             depth: 0,
             faults: Faults::Logged,
             redirects: 0,
@@ -121,7 +123,7 @@ impl Core {
         if !Rc::ptr_eq(&context.route, route) {
             context.route = Rc::clone(route);
         }
-        context.require_access();
+        context.require_guards();
         Outcome::Declined
     }
 
@@ -136,7 +138,7 @@ impl Core {
     ) -> Progress {
         loop {
             outcome = match outcome {
-                Outcome::Declined if context.unchecked => match context.pass_access(self, head) {
+                Outcome::Declined if context.unchecked => match context.pass_guards(self, head) {
                     Passed::Now(outcome) => outcome,
                     Passed::Later(pending) => return Progress::Later(Pending::Phase(pending)),
                 },
@@ -162,6 +164,10 @@ impl Core {
                         reason.push_str(&format!(" (`{}`)", self.limits.directive(Limit::Content)));
                     }
                     self.report(context, head, response.head.status(), &reason);
+                    return Progress::Ready(response);
+                }
+                Outcome::FailedAgain { response, reason } => {
+                    context.note_failure(reason);
                     return Progress::Ready(response);
                 }
                 Outcome::Later(later) => {
@@ -268,13 +274,9 @@ impl Core {
         status: Status,
         reason: &str,
     ) {
-        if let Faults::Kept(kept) = &mut context.faults {
-            return *kept = Some(reason.to_owned());
-        }
-        if let Some(record) = &mut context.record {
-            record.set_error(reason);
-        }
-        if context.route.reports_errors {
+        let is_logged = matches!(context.faults, Faults::Logged);
+        context.note_failure(reason.to_owned());
+        if is_logged && context.route.reports_errors {
             self.reporter.request_error(head, context.client.address(&context.connection), status, reason);
         }
     }
@@ -289,8 +291,18 @@ impl RequestContext {
         scratch.path.clear();
         scratch.path.push(b'/');
         self.below = 0;
-        self.require_access();
+        self.require_guards();
         Some(Outcome::Declined)
+    }
+
+    /// Tells the access log, or the request that this one is made for, why it was refused.
+    #[cold]
+    fn note_failure(&mut self, reason: String) {
+        match (&mut self.faults, &mut self.record) {
+            (Faults::Kept(kept), _) => *kept = Some(reason),
+            (Faults::Logged, Some(record)) => record.set_error(&reason),
+            (Faults::Logged, None) => {}
+        }
     }
 
     /// Where interim responses go while the answer is awaited, if the client may have them: the answer may ask for it yet.
@@ -298,10 +310,10 @@ impl RequestContext {
         self.interim_responses.then(|| self.interim.get_or_insert_default().clone())
     }
 
-    /// A route was found: its access phase comes before its handlers.
+    /// A route was found: its limit and access phases come before its handlers.
     #[inline]
-    fn require_access(&mut self) {
-        self.unchecked = !self.route.phases.access.is_empty() && self.depth == 0;
+    fn require_guards(&mut self) {
+        self.unchecked = self.route.phases.guard_handlers() && self.depth == 0;
     }
 
     /// Asks the next handler.

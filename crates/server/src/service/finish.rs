@@ -120,6 +120,6 @@ impl RequestContext {
             record.note_response(&response.head, &self.client);
             record as Box<dyn Observer>
         });
-        Answer { response, observer }
+        Answer { response, observer: self.passed_limits.hold_until_sent(observer) }
     }
 }

@@ -23,12 +23,14 @@ impl RequestContext {
         self.walk(Phase::Early, then).run(core, self, head, Verdict::Pass)
     }
 
-    /// The access phase of the request's route, and its handlers behind it.
-    pub(super) fn pass_access(&mut self, core: &Rc<Core>, head: &mut RequestHead) -> Passed {
+    /// The limit and access phases of the request's route, and its handlers behind them.
+    pub(super) fn pass_guards(&mut self, core: &Rc<Core>, head: &mut RequestHead) -> Passed {
         self.unchecked = false;
         // What an answer that led here has asked for is over.
         self.connection.cancel_on_close.set(false);
-        self.walk(Phase::Access, Outcome::Declined).run(core, self, head, Verdict::Pass)
+        // Where an answer leads is no request of the client.
+        let first = if self.delegations == 0 { Phase::Limit } else { Phase::Access };
+        self.walk(first, Outcome::Declined).run(core, self, head, Verdict::Pass)
     }
 
     /// Goes on with a phase when the wait of a step is over.
@@ -57,14 +59,16 @@ impl RequestContext {
         to: impl FnOnce(&mut PhaseRequest<'_>) -> R,
     ) -> R {
         let mut client = self.client.clone();
+        let mut passed_limits = std::mem::take(&mut self.passed_limits);
         let shown = to(&mut PhaseRequest {
             head,
             connection: &self.connection,
             client: &mut client,
+            passed_limits: &mut passed_limits,
             asked: self.asked.as_deref(),
             subrequests: &self.as_parent(core),
         });
-        self.client = client;
+        (self.client, self.passed_limits) = (client, passed_limits);
         shown
     }
 
@@ -104,14 +108,24 @@ impl Walk {
             }
             let next = self.next;
             self.next += 1;
-            let Some(step) = self.steps().get(next) else { return Passed::Now(self.end()) };
-            verdict = context.show(core, head, |request| step.check(request));
+            verdict = match self.steps().get(next) {
+                Some(step) => context.show(core, head, |request| step.check(request)),
+                None if self.phase == Phase::Limit => self.enter_access(),
+                None => return Passed::Now(self.end()),
+            };
         }
+    }
+
+    /// The limit phase is over.
+    fn enter_access(&mut self) -> Verdict {
+        (self.phase, self.next) = (Phase::Access, 0);
+        Verdict::Pass
     }
 
     fn steps(&self) -> &[Box<dyn Step>] {
         match self.phase {
             Phase::Early => &self.route.phases.early,
+            Phase::Limit => &self.route.phases.limit,
             Phase::Access => &self.route.phases.access,
         }
     }

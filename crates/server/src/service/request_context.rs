@@ -5,6 +5,7 @@ use crate::handler::{Later, Outcome};
 use crate::modules::access_log::Record;
 use crate::modules::reproxy::Kept;
 use crate::modules::server_timing::Timing;
+use crate::passed_limits::PassedLimits;
 use crate::phase::{Reply, Waiting};
 use crate::router::{HostIndex, Route};
 use hayami_http::{PathFault, RequestHead, Response};
@@ -43,8 +44,10 @@ pub(super) struct RequestContext {
     pub(super) below: usize,
     /// The handler to ask next.
     pub(super) next: usize,
-    /// The access phase of the route has not been passed yet.
+    /// The limit and access phases of the route have not been passed yet.
     pub(super) unchecked: bool,
+    /// The limits that have counted the request.
+    pub(super) passed_limits: PassedLimits,
     /// On behalf of how many requests, one of the other, the server itself asks; 0: a client asks.
     pub(super) depth: u8,
     /// Where it is said why the request is not answered as it should be.
@@ -123,5 +126,6 @@ pub(super) struct Walk {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
     Early,
+    Limit,
     Access,
 }

@@ -3,6 +3,8 @@
 use super::Answer::{self, NotNeeded, Unsupported, Write};
 
 const UPSTREAMS: Answer = Write("`upstreams`");
+const LIMIT_REQUESTS: Answer = Write("`limit.requests: {rate: 5/s, burst: 10}`; it needs no zone");
+const LIMIT_CONNECTIONS: Answer = Write("`limit.connections: {max: 100}`; it needs no zone");
 const SSL: &str = "`listen: {port: 443, ssl: {certificate-file: …, key-file: …}}`";
 
 /// Its directives.
@@ -172,10 +174,16 @@ pub(super) const NAMES: &[(&str, Answer)] = &[
     ),
     ("ignore_invalid_headers", NotNeeded("malformed fields are rejected with 400")),
     ("underscores_in_headers", Write("`underscores-in-headers`")),
-    ("limit_conn", Unsupported("")),
-    ("limit_conn_zone", Unsupported("")),
-    ("limit_req", Unsupported("")),
-    ("limit_req_zone", Unsupported("")),
+    ("limit_conn", LIMIT_CONNECTIONS),
+    ("limit_conn_zone", LIMIT_CONNECTIONS),
+    ("limit_conn_status", Write("`status` in `limit.connections`")),
+    ("limit_conn_dry_run", Write("`dry-run: ON` in `limit.connections`")),
+    ("limit_req", LIMIT_REQUESTS),
+    ("limit_req_zone", LIMIT_REQUESTS),
+    ("limit_req_status", Write("`status` in `limit.requests`")),
+    ("limit_req_dry_run", Write("`dry-run: ON` in `limit.requests`")),
+    ("limit_req_log_level", NotNeeded("the error log has one line a second for each key")),
+    ("limit_conn_log_level", NotNeeded("the error log has one line a second for each key")),
     ("limit_rate", Write("`throttle-response: ON` and `header.add: \"x-traffic: BYTES\"`")),
     // Upstreams
     ("proxy_pass", Write("`proxy.reverse.url`")),

@@ -2,12 +2,12 @@
 //!
 //! The lines of both are one list, in the order written; the first match decides.
 
-mod file;
 mod rules;
 mod step;
 
 use step::build;
 
+use crate::address_file;
 use crate::address_set::{is_unix, network};
 use crate::config::directive::{Directive, Level, Levels, Scope, group};
 use crate::config::error::ConfigError;
@@ -114,7 +114,7 @@ fn subject(scope: &mut Scope<'_>, node: &Node) -> Result<Subject, ConfigError> {
         let path = value.text().ok().filter(|path| !path.is_empty());
         let path = path.ok_or_else(|| value.expected("the name of a file"))?;
         let files = scope.global.reading.features.get_mut::<WatchedFiles<NetworkTable>>();
-        let file = files.open(Path::new(path), file::parse);
+        let file = files.open(Path::new(path), address_file::parse);
         return file.map(Subject::File).map_err(|problem| value.error(problem));
     }
     let network = match node.text()? {

@@ -58,6 +58,6 @@ impl Addresses {
             return Verdict::Admit;
         }
         let reason = format!("access is denied by `{rule}`");
-        Verdict::Refuse(Box::new(Reply { response: plain(Status::FORBIDDEN, ""), reason }))
+        Verdict::Refuse(Box::new(Reply::new(plain(Status::FORBIDDEN, ""), reason)))
     }
 }

@@ -120,7 +120,7 @@ impl Door {
         };
         let mut response = plain(status, "");
         response.head.append(field, &self.basic.challenge);
-        Verdict::Refuse(Box::new(Reply { response, reason }))
+        Verdict::Refuse(Box::new(Reply::new(response, reason)))
     }
 }
 
@@ -136,5 +136,5 @@ fn unchecked(error: &io::Error) -> Verdict {
         response.head.append(b"retry-after", b"5");
     }
     let reason = format!("the password cannot be checked: {error}");
-    Verdict::Answer(Box::new(Reply { response, reason }))
+    Verdict::Answer(Box::new(Reply::new(response, reason)))
 }

@@ -58,7 +58,7 @@ impl Step for AuthStep {
         }
         let Ok(head) = fields::subrequest(request.head, request.asked, target) else {
             let reason = "client: the Connection field has too many elements".to_owned();
-            return Verdict::Answer(Box::new(Reply { response: plain(Status::BAD_REQUEST, ""), reason }));
+            return Verdict::Answer(Box::new(Reply::new(plain(Status::BAD_REQUEST, ""), reason)));
         };
         let handler = self.0.handler.as_ref().map(Rc::clone);
         let responding = request.subrequests.start(Subrequest { head, handler });
@@ -96,7 +96,7 @@ impl Authorizer {
     #[cold]
     fn fail(&self, reason: &str) -> Verdict {
         let response = plain(Status::INTERNAL_SERVER_ERROR, "");
-        Verdict::Answer(Box::new(Reply { response, reason: self.shown(reason) }))
+        Verdict::Answer(Box::new(Reply::new(response, self.shown(reason))))
     }
 
     fn shown(&self, reason: &str) -> String {
@@ -105,5 +105,5 @@ impl Authorizer {
 }
 
 fn refuse(response: Response, reason: String) -> Verdict {
-    Verdict::Refuse(Box::new(Reply { response, reason }))
+    Verdict::Refuse(Box::new(Reply::new(response, reason)))
 }

@@ -109,6 +109,7 @@ impl Site {
                 Outcome::Later(later) => outcome = self.runtime.block_on(later),
                 Outcome::Internal { .. }
                 | Outcome::Failed { .. }
+                | Outcome::FailedAgain { .. }
                 | Outcome::Delegated(_)
                 | Outcome::Index(_) => {
                     panic!("files do not redirect or fail")

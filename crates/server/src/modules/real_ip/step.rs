@@ -41,7 +41,7 @@ struct Malformed;
 #[cold]
 fn unknown_client() -> Reply {
     let reason = "the Forwarded field of a trusted proxy is malformed: the client is unknown".to_owned();
-    Reply { response: plain(Status::BAD_REQUEST, "the Forwarded field is malformed"), reason }
+    Reply::new(plain(Status::BAD_REQUEST, "the Forwarded field is malformed"), reason)
 }
 
 impl RealIp {

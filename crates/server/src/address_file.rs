@@ -1,4 +1,4 @@
-//! Files of addresses.
+//! Files of addresses, as `allow`, `deny` and `exempt` name them.
 
 use crate::network_table::NetworkTable;
 use hayami_net::Network;
@@ -7,7 +7,7 @@ use hayami_net::Network;
 ///
 /// # Errors
 /// Something is neither; a line for the user.
-pub(super) fn parse(bytes: &[u8]) -> Result<NetworkTable, String> {
+pub(crate) fn parse(bytes: &[u8]) -> Result<NetworkTable, String> {
     let text = str::from_utf8(bytes).map_err(|_| "the file is not valid UTF-8".to_owned())?;
     // Some editors begin a file with a mark of the byte order.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
