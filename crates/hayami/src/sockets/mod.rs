@@ -1,6 +1,7 @@
 //! The sockets: resolved and tried (`wanted`), then bound (`open`) before the program drops its rights. The program keeps every
 //! accept queue open and hands copies to the workers (`queues`): a worker that leaves takes no queue with it.
 
+mod failure;
 mod open;
 mod queues;
 mod wanted;

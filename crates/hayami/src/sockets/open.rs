@@ -1,11 +1,12 @@
 //! Binding: the accept queues of one address.
 
+use super::failure::failure;
 use super::wanted::Wanted;
 use crate::exit::Failure;
 use crate::socket_file::set_mode_and_owner;
-use hayami_net::listen::{Endpoint, Options, bind, bound_address, explain as explained};
+use hayami_net::listen::{Endpoint, Options, bind, bound_address};
 use hayami_net::service::Address as BoundAddress;
-use std::io::{self, ErrorKind};
+use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
@@ -68,13 +69,4 @@ fn give_away(path: &Path, wanted: &Wanted) -> Result<(), Failure> {
         let path = path.display();
         Failure::NoPermission(format!("cannot set owner or permissions of the unix socket {path}: {error}"))
     })
-}
-
-pub(super) fn failure(endpoint: &Endpoint, error: &io::Error) -> Failure {
-    let text = explained(endpoint, error);
-    match error.kind() {
-        ErrorKind::AddrInUse | ErrorKind::AddrNotAvailable => Failure::Unavailable(text),
-        ErrorKind::PermissionDenied => Failure::NoPermission(text),
-        _ => Failure::System(text),
-    }
 }

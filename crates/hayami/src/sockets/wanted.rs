@@ -1,7 +1,7 @@
 //! The sockets that the settings want: names resolved, and everything checked that can be without binding.
 
 use super::Sockets;
-use super::open::failure;
+use super::failure::failure;
 use crate::access::check_creatable;
 use crate::exit::{Failure, Failures};
 use crate::explain::{CANNOT_CREATE, CONFIG, Explain, NO_PERMISSION, SYSTEM};
