@@ -67,7 +67,13 @@ const WANTED: &str = "client, host, path, {field: NAME} or {cookie: NAME}";
 impl KeyKind {
     pub(super) fn read(node: &Node) -> Result<Self, ConfigError> {
         if let Value::Mapping(pairs) = &node.value {
-            let [(kind, name)] = &pairs[..] else { return Err(node.expected(WANTED)) };
+            let [(kind, name)] = &pairs[..] else {
+                let error = node.error("`key` has one of field and cookie");
+                return Err(error.help("write `key: {field: x-api-key}`, and other arguments beside `key`"));
+            };
+            if let (true, Ok(name)) = (kind.is("header"), name.text()) {
+                return Err(kind.expected("field or cookie").help(format!("write `key: {{field: {name}}}`")));
+            }
             return Ok(match kind.one_of(&["field", "cookie"])? {
                 0 => Self::Field(
                     name.token("the name of a field, such as x-api-key")?.to_ascii_lowercase().into(),
@@ -81,6 +87,12 @@ impl KeyKind {
             Ok("path") => Ok(Self::Path),
             Ok("field") => Err(node.expected(WANTED).help("write `key: {field: x-api-key}`")),
             Ok("cookie") => Err(node.expected(WANTED).help("write `key: {cookie: session}`")),
+            Ok(text) if text.contains("remote_addr") => {
+                Err(node.expected(WANTED).help("leave `key` out: the client's address is the default"))
+            }
+            Ok(text) if text.contains('-') => {
+                Err(node.expected(WANTED).help(format!("write `key: {{field: {text}}}`")))
+            }
             _ => Err(node.expected(WANTED)),
         }
     }

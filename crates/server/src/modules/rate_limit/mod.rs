@@ -34,15 +34,30 @@ use written::Kind;
 /// What holds at one place of the configuration: the limits of both directives.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
-    requests: Arc<[Arc<Limit>]>,
-    connections: Arc<[Arc<Limit>]>,
+    requests: List,
+    connections: List,
+}
+
+/// The limits of a directive.
+#[derive(Clone, Debug, Default)]
+struct List {
+    /// Where they are written: an inner level begins a list of its own.
+    level: Option<Level>,
+    limits: Arc<[Arc<Limit>]>,
 }
 
 impl FeatureSetting for Settings {}
 
 impl Settings {
     fn all(&self) -> impl Iterator<Item = &Arc<Limit>> {
-        self.requests.iter().chain(&*self.connections)
+        self.requests.limits.iter().chain(&*self.connections.limits)
+    }
+
+    fn list(&mut self, kind: Kind) -> &mut List {
+        match kind {
+            Kind::Requests => &mut self.requests,
+            Kind::Connections => &mut self.connections,
+        }
     }
 }
 
@@ -68,11 +83,7 @@ pub const DIRECTIVES: &[Directive] = &[
         help: "Rejects requests above a rate, counted by client address or another key. All limits of a sequence \
                apply; an inner level replaces those of the outer one, and OFF removes them. Checked before \
                `allow`, `deny` and passwords.",
-        set: |scope, node| {
-            let limits = read(scope, node, Kind::Requests)?;
-            scope.inherited.get_mut::<Settings>().requests = limits;
-            Ok(())
-        },
+        set: |scope, node| add(scope, node, Kind::Requests),
     },
     Directive {
         name: "limit.connections",
@@ -82,18 +93,34 @@ pub const DIRECTIVES: &[Directive] = &[
         help: "Rejects requests while so many others with the same key are being served: over HTTP/2 each request \
                of a connection counts, an idle connection does not. All limits of a sequence apply; an inner \
                level replaces those of the outer one, and OFF removes them.",
-        set: |scope, node| {
-            let limits = read(scope, node, Kind::Connections)?;
-            scope.inherited.get_mut::<Settings>().connections = limits;
-            Ok(())
-        },
+        set: |scope, node| add(scope, node, Kind::Connections),
     },
 ];
 
-fn read(scope: &mut Scope<'_>, node: &Node, kind: Kind) -> Result<Arc<[Arc<Limit>]>, ConfigError> {
-    if node.is("OFF") || node.is("off") {
-        return Ok(Arc::default());
+/// Adds limits to those that the same level has. OFF removes all.
+fn add(scope: &mut Scope<'_>, node: &Node, kind: Kind) -> Result<(), ConfigError> {
+    let level = scope.level;
+    let own = scope.inherited.get_mut::<Settings>().list(kind);
+    let is_off = node.is("OFF") || node.is("off");
+    if is_off || own.level != Some(level) {
+        *own = List { level: Some(level), limits: Arc::default() };
     }
+    if !is_off {
+        let before = Arc::clone(&own.limits);
+        let limits = read(scope, node, kind, before.len())?;
+        let all = before.iter().cloned().chain(limits).collect();
+        scope.inherited.get_mut::<Settings>().list(kind).limits = all;
+    }
+    Ok(())
+}
+
+/// Reads limits that are written behind `before` others.
+fn read(
+    scope: &mut Scope<'_>,
+    node: &Node,
+    kind: Kind,
+    before: usize,
+) -> Result<Vec<Arc<Limit>>, ConfigError> {
     let nodes = node.one_or_many();
     if nodes.is_empty() {
         let error = node.error("the sequence is empty");
@@ -101,7 +128,7 @@ fn read(scope: &mut Scope<'_>, node: &Node, kind: Kind) -> Result<Arc<[Arc<Limit
             error.help(format!("write `{}: OFF` to remove the limits of an outer level", kind.directive()))
         );
     }
-    let limits = nodes.into_iter().enumerate();
+    let limits = (before..).zip(nodes);
     limits.map(|(index, node)| one(scope, node, kind, &place(scope, index))).collect()
 }
 

@@ -39,6 +39,9 @@ impl Rate {
             let error = node.expected("a rate such as `5/s`, `100/m` or `1000/h`, up to 1000000");
             match meant(text) {
                 Some(meant) => error.help(format!("did you mean `{meant}`?")),
+                None if text.parse().is_ok_and(|number: u64| REQUESTS.contains(&number)) => {
+                    error.help(format!("add the unit: `{text}/s`, `{text}/m` or `{text}/h`"))
+                }
                 None => error,
             }
         })
@@ -69,10 +72,10 @@ fn parse(text: &str) -> Option<Rate> {
     Some(Rate { requests, unit })
 }
 
-/// What was probably meant: a number without a unit, `5r/s` as for nginx, `5/sec`, `0.5/s`.
+/// What was probably meant: `5r/s` as for nginx, `5/sec`, `5 per minute`, `0.5/s`.
 fn meant(text: &str) -> Option<String> {
     let text: String = text.chars().filter(|c| !c.is_whitespace()).collect::<String>().to_ascii_lowercase();
-    let (number, unit) = text.split_once('/').unwrap_or((&text, "s"));
+    let (number, unit) = text.split_once('/').or_else(|| text.split_once("per"))?;
     let number = number.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match unit {
         "s" | "sec" | "second" => 's',
@@ -119,9 +122,10 @@ impl Gcra {
     /// Counts a request at `now`, in nanoseconds. `number` is that of its key. A request that is rejected does not count.
     #[inline]
     pub(super) fn count(&self, number: &mut u64, now: u64) -> Admission {
-        // After a reload it may be that of a slower rate.
+        // After a reload it may be that of a slower rate: its debt is that of a full burst then, from now on.
         let most = now.saturating_add(self.tolerance).saturating_add(self.interval);
-        let free = (*number).clamp(now, most);
+        *number = (*number).min(most);
+        let free = (*number).max(now);
         let ahead = free - now;
         if ahead > self.tolerance {
             return Admission::Rejected(Duration::from_nanos(ahead - self.tolerance));
@@ -196,7 +200,8 @@ mod tests {
         (0..6).for_each(|_| _ = slow.count(&mut number, now));
         let fast = gcra("1/s", 0, 0);
         assert_eq!(fast.count(&mut number, now), Admission::Rejected(Duration::from_secs(1)));
-        assert_eq!(fast.count(&mut number, now + 1), Admission::Rejected(Duration::from_secs(1)));
+        assert_eq!(fast.count(&mut number, now + SECOND - 1), Admission::Rejected(Duration::from_nanos(1)));
+        assert_eq!(fast.count(&mut number, now + SECOND), Admission::Admitted(Duration::ZERO));
     }
 
     #[test]
@@ -213,7 +218,7 @@ mod tests {
             assert_eq!(Rate::read(&Node::scalar(text)).expect(text).to_string(), text);
         }
         for (text, meant) in [
-            ("5", "5/s"),
+            ("5 per minute", "5/m"),
             ("5r/s", "5/s"),
             ("30r/m", "30/m"),
             ("5/sec", "5/s"),
@@ -226,9 +231,21 @@ mod tests {
                 format!("expected a rate such as `5/s`, `100/m` or `1000/h`, up to 1000000, found `{text}`");
             assert_eq!((error.message, error.help), (want, format!("did you mean `{meant}`?")));
         }
-        for text in
-            ["0/s", "-1/s", "+1/s", "1000001/s", "/s", "5/", "5/d", "x/s", "0.0/s", "99999999999999999999/s"]
-        {
+        let error = Rate::read(&Node::scalar("5")).expect_err("no unit");
+        assert_eq!(error.help, "add the unit: `5/s`, `5/m` or `5/h`");
+        for text in [
+            "0",
+            "0/s",
+            "-1/s",
+            "+1/s",
+            "1000001/s",
+            "/s",
+            "5/",
+            "5/d",
+            "x/s",
+            "0.0/s",
+            "99999999999999999999/s",
+        ] {
             assert_eq!(Rate::read(&Node::scalar(text)).expect_err(text).help, "", "{text}");
         }
     }

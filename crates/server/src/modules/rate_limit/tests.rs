@@ -46,11 +46,28 @@ fn an_inner_level_replaces_the_limits_of_the_same_directive() {
 }
 
 #[test]
+fn a_directive_that_is_repeated_at_a_level_adds_limits() {
+    let mut setting = Setting::default();
+    setting.set(Level::Global, "limit.requests: {rate: 1/s}").expect("set");
+    setting.set(Level::Path, "limit.requests: {rate: 2/s}").expect("set");
+    setting.set(Level::Path, "limit.requests: [{rate: 3/s}, {rate: 4/s}]").expect("set");
+    let shown = |setting: &Setting| faults(setting.inherited.get::<Settings>());
+    assert_eq!(
+        shown(&setting),
+        ["more requests than 2/s", "more requests than 3/s", "more requests than 4/s"]
+    );
+    let ids: Vec<_> = setting.inherited.get::<Settings>().all().map(|limit| limit.shown()).collect();
+    assert!(ids[1].contains("entry 2") && ids[2].contains("entry 3"), "{ids:?}");
+    setting.set(Level::Path, "limit.requests: OFF").expect("set");
+    assert!(shown(&setting).is_empty());
+}
+
+#[test]
 fn what_is_wrong_is_said_with_a_remedy() {
     let rate = "expected a rate such as `5/s`, `100/m` or `1000/h`, up to 1000000, found";
     let key = "`key`: expected client, host, path, {field: NAME} or {cookie: NAME}, found";
     for (line, want) in [
-        ("limit.requests: {rate: 5}", format!("`rate`: {rate} `5`; did you mean `5/s`?")),
+        ("limit.requests: {rate: 5}", format!("`rate`: {rate} `5`; add the unit: `5/s`, `5/m` or `5/h`")),
         ("limit.requests: {rate: 0/s}", format!("`rate`: {rate} `0/s`")),
         ("limit.requests: {rate: -1/s}", format!("`rate`: {rate} `-1/s`")),
         (
@@ -88,7 +105,33 @@ fn what_is_wrong_is_said_with_a_remedy() {
         ("limit.requests: {rate: 1/s, key: cookie}", format!("{key} `cookie`; write `key: {{cookie: session}}`")),
         (
             "limit.requests: {rate: 1/s, key: {header: a}}",
-            "`key`: expected one of field, cookie, found `header`".into(),
+            "`key`: expected field or cookie, found `header`; write `key: {field: a}`".into(),
+        ),
+        (
+            "limit.requests: {rate: 1/s, key: {field: a, burst: 3}}",
+            "`key` has one of field and cookie; write `key: {field: x-api-key}`, and other arguments beside `key`"
+                .into(),
+        ),
+        ("limit.requests: {rate: 1/s, key: x-key}", format!("{key} `x-key`; write `key: {{field: x-key}}`")),
+        (
+            "limit.requests: {rate: 1/s, key: $binary_remote_addr}",
+            format!("{key} `$binary_remote_addr`; leave `key` out: the client's address is the default"),
+        ),
+        (
+            "limit.requests: {rate: 1/s, burst: 5, nodelay: ON}",
+            "`nodelay` is the default: requests within the burst are served at once; leave it out; `delay: ON` makes them \
+             wait"
+                .into(),
+        ),
+        (
+            "limit.requests: zone=one burst=5 nodelay",
+            "expected a mapping, a sequence of mappings or OFF, found `zone=one burst=5 nodelay`; write `limit.requests: \
+             {rate: 5/s, burst: 10}`"
+                .into(),
+        ),
+        (
+            "limit.connections: 2",
+            "expected a mapping, a sequence of mappings or OFF, found `2`; write `limit.connections: {max: 2}`".into(),
         ),
         (
             "limit.requests: {rate: 1/s, prefix: 24}",
@@ -102,7 +145,7 @@ fn what_is_wrong_is_said_with_a_remedy() {
         ("limit.requests: {rate: 1/s, status: 200}", "`status`: expected an integer from 400 to 599, found `200`".into()),
         (
             "limit.requests: {rate: 1/s, exempt: localhost}",
-            "expected an address, a network such as 10.0.0.0/8, or `unix:`, found `localhost`".into(),
+            "`exempt`: expected an address, a network such as 10.0.0.0/8, or `unix:`, found `localhost`".into(),
         ),
         ("limit.requests: {rate: 1/s, entries: 10}", "`entries`: expected an integer from 100 to 10000000, found `10`".into()),
         ("limit.connections: {max: 0}", "`max`: expected an integer from 1 to 1000000, found `0`".into()),
@@ -124,9 +167,9 @@ fn what_is_wrong_is_said_with_a_remedy() {
 fn limits_of_one_name_are_one() {
     let mut setting = Setting::default();
     setting.set(Level::Path, "limit.requests: {rate: 5/m, name: login}").expect("set");
-    let first = Arc::clone(&setting.inherited.get::<Settings>().requests[0]);
+    let first = Arc::clone(&setting.inherited.get::<Settings>().requests.limits[0]);
     setting.set(Level::Path, "limit.requests: {name: login, rate: 5/m}").expect("set");
-    assert!(Arc::ptr_eq(&first, &setting.inherited.get::<Settings>().requests[0]));
+    assert!(Arc::ptr_eq(&first, &setting.inherited.get::<Settings>().requests.limits[0]));
     setting.set(Level::Path, "limit.connections: {max: 5, name: login}").expect("another directive");
 }
 
@@ -139,7 +182,7 @@ fn exempt_clients_are_addresses_and_files() {
         folder.path("list").display()
     );
     let settings = settings(&line);
-    let exempt = &settings.requests[0].exempt;
+    let exempt = &settings.requests.limits[0].exempt;
     for (ip, want) in [("10.1.2.3", true), ("192.0.2.7", true), ("192.0.3.7", false)] {
         let client = hayami_net::service::Address::Ip((ip.parse::<std::net::IpAddr>().expect(ip), 1).into());
         assert_eq!(exempt.contains(&client), want, "{ip}");
@@ -190,7 +233,7 @@ fn a_limit_of_an_outer_level_is_one_for_all_below() {
 #[test]
 fn connections_are_counted_while_a_request_passes() {
     let settings = settings("limit.connections: {max: 2}");
-    let limit = &settings.connections[0];
+    let limit = &settings.connections.limits[0];
     let count = |passed: &mut PassedLimits| limit.bound.count(limit.account(), 7, 0, passed);
     let (mut one, mut two, mut three) = Default::default();
     assert!(count(&mut one).is_ok() && count(&mut two).is_ok());

@@ -227,6 +227,7 @@ pub(super) fn read(
     kind: Kind,
     place: &str,
 ) -> Result<Limit, ConfigError> {
+    nginx_words(node, kind)?;
     let mut written = Written::default();
     attribute::read(kind.attributes(), kind.directive(), &mut written, node)?;
     let bound = match kind {
@@ -236,13 +237,33 @@ pub(super) fn read(
     let key = Key { prefix: written.checked_prefix(node)?, kind: written.key };
     let name = written.name.map_or_else(|| Name::Place(place.into()), Name::Given);
     let exempt = match &written.exempt {
-        Some(node) => Exempt::read(scope, node)?,
+        Some(node) => Exempt::read(scope, node)
+            .map_err(|error| ConfigError { message: format!("`exempt`: {}", error.message), ..error })?,
         None => Exempt::default(),
     };
     let mut limit = Limit::new(name, bound, key, written.entries.unwrap_or(ENTRIES));
     limit.status = written.status.unwrap_or(limit.status);
     (limit.exempt, limit.dry_run) = (exempt, written.dry_run);
     Ok(limit)
+}
+
+/// What users of nginx may write.
+fn nginx_words(node: &Node, kind: Kind) -> Result<(), ConfigError> {
+    if let Some(nodelay) = node.get("nodelay") {
+        let error = nodelay.error("`nodelay` is the default: requests within the burst are served at once");
+        return Err(error.help("leave it out; `delay: ON` makes them wait"));
+    }
+    let Ok(text) = node.text() else { return Ok(()) };
+    let error = || node.expected("a mapping, a sequence of mappings or OFF");
+    match kind {
+        Kind::Requests if text.contains('=') => {
+            Err(error().help("write `limit.requests: {rate: 5/s, burst: 10}`"))
+        }
+        Kind::Connections if text.parse::<u64>().is_ok() => {
+            Err(error().help(format!("write `limit.connections: {{max: {text}}}`")))
+        }
+        _ => Ok(()),
+    }
 }
 
 impl Written {
