@@ -277,7 +277,7 @@ fn requests_within_the_burst_can_wait_for_the_rate() {
     let paths = format!(
         "
 /fast: {{limit.requests: {{rate: 1000/s, burst: 100, delay: ON}}, file.dir: DIR/site}}
-/slow: {{limit.requests: {{rate: 1/h, burst: 5, delay: 1}}, {held}, file.dir: DIR/site}}
+/slow: {{limit.requests: {{rate: 3/m, burst: 5, delay: 1}}, {held}, file.dir: DIR/site}}
 /other: {{{held}, file.dir: DIR/site}}
 "
     );
@@ -288,7 +288,7 @@ fn requests_within_the_burst_can_wait_for_the_rate() {
     for _ in 0..2 {
         assert_eq!(server.get("/slow/a.txt").status, 200);
     }
-    // The next ones wait for an hour, and end with their clients.
+    // The next ones wait for 20, 40 and 60 seconds, and end with their clients.
     let mut waiting = server.connect();
     assert!(waiting.send(get("/slow/a.txt")).finish().is_closed(), "without an answer");
     until_free(&server, "/other/a.txt");

@@ -196,11 +196,17 @@ fn field<'a>(head: &'a RequestHead, name: &str) -> Option<&'a [u8]> {
     only(lines.map(|(_, value)| value))
 }
 
-/// The only value of a cookie (RFC 6265 §4.2.1).
+/// The only value of a cookie (RFC 6265 §4.2.1), without the blanks and quotes that applications remove: one session must not
+/// have several keys.
 fn cookie<'a>(head: &'a RequestHead, name: &str) -> Option<&'a [u8]> {
     let lines = head.fields().get_all(Known::Cookie);
-    let pairs = lines.flat_map(|line| line.split(|byte| *byte == b';')).map(<[u8]>::trim_ascii);
-    only(pairs.filter_map(|pair| pair.strip_prefix(name.as_bytes())?.strip_prefix(b"=")))
+    let pairs = lines.flat_map(|line| line.split(|byte| *byte == b';'));
+    only(pairs.filter_map(|pair| {
+        let equals = pair.iter().position(|byte| *byte == b'=')?;
+        let (own, value) = (pair[..equals].trim_ascii(), pair[equals + 1..].trim_ascii());
+        let quoted = value.strip_prefix(b"\"").and_then(|value| value.strip_suffix(b"\""));
+        (own == name.as_bytes()).then_some(quoted.unwrap_or(value))
+    }))
 }
 
 fn only<'a>(mut values: impl Iterator<Item = &'a [u8]>) -> Option<&'a [u8]> {
@@ -270,6 +276,16 @@ mod tests {
             assert_eq!(is_same, is_value, "{lines:?}");
             assert_eq!(key.shown(&head, &one).starts_with("a value"), is_value, "{lines:?}");
         }
+    }
+
+    #[test]
+    fn a_cookie_has_one_key_however_it_is_written() {
+        let (key, one) = (route_key(KeyKind::Cookie("id".into()), Prefix::default()), client("192.0.2.1"));
+        let of = |line| key.of(&with(&[("cookie", line)]), &one);
+        for line in ["id= 7", "x=1;  id =7 ; y", "id=\"7\"", "id=\t\"7\""] {
+            assert_eq!(of(line), of("id=7"), "{line}");
+        }
+        assert_ne!(of("id=7=8"), of("id=7"));
     }
 
     #[test]

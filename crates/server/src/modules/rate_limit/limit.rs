@@ -59,9 +59,9 @@ impl Limit {
     /// After a reload: it goes on with the account of `before`, which is the same limit, if that counts by the same key.
     pub(super) fn take_over(&self, before: &Self) {
         let is_same = (&self.key, self.entries) == (&before.key, before.entries);
-        if is_same && let Some(account) = before.account.get() {
+        if is_same {
             // Nothing has used it yet: there was no request for this generation.
-            let _ = self.account.set(Arc::clone(account));
+            let _ = self.account.set(Arc::clone(before.account()));
         }
     }
 

@@ -92,6 +92,9 @@ fn meant(text: &str) -> Option<String> {
     parse(&meant).map(|_| meant)
 }
 
+/// Nanoseconds that a request waits at most: the server's shutdown waits for it, too.
+const LONGEST_WAIT: u64 = 60 * 1_000_000_000;
+
 /// A rate with its burst, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Gcra {
@@ -127,8 +130,9 @@ impl Gcra {
         *number = (*number).min(most);
         let free = (*number).max(now);
         let ahead = free - now;
-        if ahead > self.tolerance {
-            return Admission::Rejected(Duration::from_nanos(ahead - self.tolerance));
+        let most = self.tolerance.min(self.undelayed.saturating_add(LONGEST_WAIT));
+        if ahead > most {
+            return Admission::Rejected(Duration::from_nanos(ahead - most));
         }
         *number = free.saturating_add(self.interval);
         Admission::Admitted(Duration::from_nanos(ahead.saturating_sub(self.undelayed)))
@@ -179,6 +183,12 @@ mod tests {
     }
 
     #[test]
+    fn no_request_waits_for_more_than_a_minute() {
+        let all = waits(&gcra("2/m", 10, 0), &[0, 0, 0, 0, 30_000, 30_000]);
+        assert_eq!(all, [Some(0), Some(30_000), Some(60_000), None, Some(60_000), None]);
+    }
+
+    #[test]
     fn a_rejected_request_learns_when_to_come_back() {
         let (gcra, mut number) = (gcra("1/m", 1, 1), 0);
         let at = |seconds: u64| (1000 + seconds) * SECOND;
@@ -206,7 +216,7 @@ mod tests {
 
     #[test]
     fn no_number_overflows() {
-        let gcra = Gcra::new(parse("1/h").expect("a rate"), u64::MAX, 0);
+        let gcra = Gcra::new(parse("1/h").expect("a rate"), u64::MAX, u64::MAX);
         let mut number = u64::MAX;
         assert!(matches!(gcra.count(&mut number, u64::MAX - 1), Admission::Admitted(_)));
         assert!(matches!(gcra.count(&mut number, 0), Admission::Admitted(_)));
