@@ -36,8 +36,6 @@ pub struct Listener {
 /// The queue of one listener, as one worker sees it.
 pub(crate) struct Acceptor {
     pub(crate) fd: OwnedFd,
-    /// Number of the queue in the worker's poll. It is never reused.
-    pub(crate) number: u32,
     /// Index of the listener among all of the program.
     pub(crate) index: usize,
     /// As in [`Listener`].
@@ -134,11 +132,10 @@ pub(crate) enum Accepted {
 }
 
 impl Acceptor {
-    pub(crate) fn new(number: u32, listener: Listener) -> Self {
+    pub(crate) fn new(listener: Listener) -> Self {
         let Listener { fd, index, queue, address, tls, proxy_protocol } = listener;
         Self {
             fd,
-            number,
             index,
             queue,
             address,

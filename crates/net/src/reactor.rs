@@ -47,8 +47,6 @@ pub(crate) struct Reactor<S: Service> {
     timers: Timers,
     placement: Placement,
     acceptors: Vec<Acceptor>,
-    /// Accept queues opened so far.
-    opened: u32,
     /// The worker has no place in the program any more and ends with its last connection.
     retired: bool,
     /// Connections that want another turn at once, and those whose waker was woken.
@@ -77,7 +75,7 @@ impl<S: Service> Reactor<S> {
     pub(crate) fn new(worker: Worker<S>, outbound: UpstreamIo, listeners: Vec<Listener>) -> io::Result<Self> {
         cpu_turn::enter_worker();
         let poll = outbound.loop_poll();
-        let acceptors: Vec<Acceptor> = (0..).zip(listeners).map(|(at, own)| Acceptor::new(at, own)).collect();
+        let acceptors: Vec<Acceptor> = listeners.into_iter().map(Acceptor::new).collect();
         acceptors.iter().try_for_each(|acceptor| watch_new(&poll, acceptor))?;
         poll.register(worker.woken.notifier(), Token::new(Kind::Notifier, 0, 0), Interest::Notifier)?;
         outbound.wakes(Waker::from(Arc::clone(&worker.woken)));
@@ -92,7 +90,6 @@ impl<S: Service> Reactor<S> {
             connections: Slots::new(Kind::Connection),
             deadlines: Deadlines::default(),
             placement,
-            opened: acceptors.len() as u32,
             acceptors,
             retired: false,
             again: Vec::new(),
@@ -166,8 +163,7 @@ impl<S: Service> Reactor<S> {
         for listener in listeners {
             match listener {
                 ListenerUpdate::Open(listener) => {
-                    let acceptor = Acceptor::new(self.opened, listener);
-                    self.opened += 1;
+                    let acceptor = Acceptor::new(listener);
                     match watch_new(&self.poll, &acceptor) {
                         Ok(()) => kept.push(acceptor),
                         Err(error) => result = Err(error),
@@ -587,7 +583,7 @@ fn watch_new(poll: &Poll, acceptor: &Acceptor) -> io::Result<()> {
     poll.register(&acceptor.fd, listener(acceptor), Interest::Level)
 }
 
-/// Numbers of accept queues are not reused, so a slot has one generation.
+/// An event for a queue that was released and is back is true of it, or costs a call in vain: there are no generations.
 fn listener(acceptor: &Acceptor) -> Token {
-    Token::new(Kind::Listener, acceptor.number, 0)
+    Token::new(Kind::Listener, acceptor.index as u32, acceptor.queue as u32)
 }
