@@ -74,8 +74,9 @@ pub(crate) fn serve(args: &Args) -> Result<(), Failure> {
     let result = serve_by(budgets, &cpus, (&mut running, control.as_ref()), ready);
     drop(control);
     drop(applications);
+    let deadline = Instant::now() + PATIENCE;
     running.generation.logs().close(PATIENCE);
-    access_log::wait_for_writers(PATIENCE);
+    access_log::wait_for_writers(deadline.saturating_duration_since(Instant::now()));
     for file in running.sockets.files() {
         // Without the rights of the start it may be impossible to remove; the next start replaces it.
         let _ = std::fs::remove_file(file);
