@@ -111,6 +111,11 @@ impl Site {
     /// progress keep their generation.
     pub fn next(&self, generation: &Arc<Generation>, workers: usize) -> Self {
         let before = &self.core.router;
+        if Arc::ptr_eq(before.generation(), generation) {
+            // A new worker has begun with it: there may be upstream groups to watch that others have left.
+            self.watch_upstreams();
+            return self.same();
+        }
         let objects = objects::next(before.worker(), before.generation(), generation, workers);
         let next = Self::build(generation, objects);
         next.watch_upstreams();
@@ -131,6 +136,10 @@ impl Site {
     /// The service of the same worker when it takes no new connections any more: other workers watch its upstream groups.
     pub fn leaving(&self) -> Self {
         self.core.router.worker().get::<Pools>().leave();
+        self.same()
+    }
+
+    fn same(&self) -> Self {
         Self { core: Rc::clone(&self.core), older: Rc::clone(&self.older) }
     }
 
