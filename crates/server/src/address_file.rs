@@ -1,13 +1,33 @@
 //! Files of addresses, as `allow`, `deny` and `exempt` name them.
 
+use crate::config::directive::Scope;
+use crate::config::error::ConfigError;
+use crate::config::yaml::Node;
 use crate::network_table::NetworkTable;
+use crate::watched_file::{WatchedFile, WatchedFiles};
 use hayami_net::Network;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Reads the file that `path` names, once for all places of a configuration that do.
+///
+/// # Errors
+/// It is no path, or the file cannot be read or parsed.
+pub(crate) fn open(
+    scope: &mut Scope<'_>,
+    path: &Node,
+) -> Result<Arc<WatchedFile<NetworkTable>>, ConfigError> {
+    let text = path.text().ok().filter(|text| !text.is_empty());
+    let text = text.ok_or_else(|| path.expected("the name of a file"))?;
+    let files = scope.global.reading.features.get_mut::<WatchedFiles<NetworkTable>>();
+    files.open(Path::new(text), parse).map_err(|problem| path.error(problem))
+}
 
 /// The addresses and networks of a file, one or several per line, separated by blanks or commas; `#` begins a comment.
 ///
 /// # Errors
 /// Something is neither; a line for the user.
-pub(crate) fn parse(bytes: &[u8]) -> Result<NetworkTable, String> {
+fn parse(bytes: &[u8]) -> Result<NetworkTable, String> {
     let text = str::from_utf8(bytes).map_err(|_| "the file is not valid UTF-8".to_owned())?;
     // Some editors begin a file with a mark of the byte order.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);

@@ -7,8 +7,8 @@
 use crate::config::feature_settings::FeatureSetting;
 use crate::observe::{Severity, Subject, report};
 use arc_swap::{ArcSwap, Guard};
-use hayami_net::Instant;
 use hayami_net::blocking::{self, Lane};
+use hayami_net::{Clock, Instant};
 use std::collections::HashMap;
 use std::fmt;
 use std::fs::{File, Metadata};
@@ -177,6 +177,18 @@ impl<T> fmt::Debug for WatchedFiles<T> {
 }
 
 impl<T: Send + Sync + 'static> FeatureSetting for WatchedFiles<T> {}
+
+/// Compares those of the files with the disk that were not compared lately.
+pub(crate) async fn refresh_all<'a, T: Send + Sync + 'static>(
+    files: impl Iterator<Item = &'a Arc<WatchedFile<T>>>,
+    clock: &Clock,
+) {
+    for file in files {
+        if !file.is_fresh(clock.now()) {
+            refresh(Arc::clone(file)).await;
+        }
+    }
+}
 
 /// Compares a file with the disk, on a thread that may block.
 pub(crate) async fn refresh<T: Send + Sync + 'static>(file: Arc<WatchedFile<T>>) {

@@ -15,9 +15,7 @@ use crate::config::feature_settings::FeatureSetting;
 use crate::config::settings as config;
 use crate::config::yaml::{Node, Position, Value};
 use crate::feature::Feature;
-use crate::network_table::NetworkTable;
 use crate::phase::Satisfy;
-use crate::watched_file::WatchedFiles;
 use rules::{Effect, Rule, Subject};
 use std::path::Path;
 use std::sync::Arc;
@@ -111,11 +109,7 @@ fn subject(scope: &mut Scope<'_>, node: &Node) -> Result<Subject, ConfigError> {
     if let Value::Mapping(pairs) = &node.value {
         let [(key, value)] = &pairs[..] else { return Err(node.expected(WANTED)) };
         key.one_of(&["file"])?;
-        let path = value.text().ok().filter(|path| !path.is_empty());
-        let path = path.ok_or_else(|| value.expected("the name of a file"))?;
-        let files = scope.global.reading.features.get_mut::<WatchedFiles<NetworkTable>>();
-        let file = files.open(Path::new(path), address_file::parse);
-        return file.map(Subject::File).map_err(|problem| value.error(problem));
+        return address_file::open(scope, value).map(Subject::File);
     }
     let network = match node.text()? {
         "all" => return Ok(Subject::All),

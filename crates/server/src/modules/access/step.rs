@@ -4,12 +4,11 @@ use super::Settings;
 use super::rules::{Effect, RuleTable};
 use crate::phase::{PhaseRequest, Reply, Resumption, Step, Verdict};
 use crate::service::plain;
-use crate::watched_file::refresh;
+use crate::watched_file::refresh_all;
 use crate::worker::WorkerContext;
 use hayami_http::Status;
 use hayami_net::Clock;
 use std::rc::Rc;
-use std::sync::Arc;
 
 /// The step for these settings; `None` if they ask for nothing.
 pub(super) fn build(settings: &Settings, worker: &WorkerContext) -> Option<Box<dyn Step>> {
@@ -40,11 +39,7 @@ impl AddressStep {
     fn wait(&self) -> Verdict {
         let addresses = Rc::clone(&self.0);
         Verdict::Wait(Box::pin(async move {
-            for file in addresses.rules.files() {
-                if !file.is_fresh(addresses.clock.now()) {
-                    refresh(Arc::clone(file)).await;
-                }
-            }
+            refresh_all(addresses.rules.files(), &addresses.clock).await;
             Box::new(move |request: &mut PhaseRequest<'_>| addresses.decide(request)) as Resumption
         }))
     }

@@ -6,9 +6,8 @@ use crate::config::directive::Scope;
 use crate::config::error::ConfigError;
 use crate::config::yaml::{Node, Value};
 use crate::network_table::NetworkTable;
-use crate::watched_file::{WatchedFile, WatchedFiles};
+use crate::watched_file::WatchedFile;
 use hayami_net::service::Address;
-use std::path::Path;
 use std::sync::Arc;
 
 /// Addresses, and files of addresses.
@@ -46,9 +45,6 @@ impl Exempt {
 }
 
 fn file(scope: &mut Scope<'_>, node: &Node) -> Result<Arc<WatchedFile<NetworkTable>>, ConfigError> {
-    let wanted = "the name of a file";
-    let [(_, value)] = node.mapping()? else { return Err(node.expected("{file: PATH}")) };
-    let path = value.text().ok().filter(|path| !path.is_empty()).ok_or_else(|| value.expected(wanted))?;
-    let files = scope.global.reading.features.get_mut::<WatchedFiles<NetworkTable>>();
-    files.open(Path::new(path), address_file::parse).map_err(|problem| value.error(problem))
+    let [(_, path)] = node.mapping()? else { return Err(node.expected("{file: PATH}")) };
+    address_file::open(scope, path)
 }

@@ -9,7 +9,7 @@ use crate::feature::RouteContext;
 use crate::network_table::NetworkTable;
 use crate::observe::{Severity, report_request};
 use crate::phase::{PhaseRequest, Reply, Resumption, Step, Verdict};
-use crate::watched_file::{WatchedFile, refresh};
+use crate::watched_file::{WatchedFile, refresh_all};
 use hayami_net::Clock;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -48,11 +48,7 @@ impl LimitStep {
     fn compare_files(&self) -> Verdict {
         let limits = Rc::clone(&self.0);
         Verdict::Wait(Box::pin(async move {
-            for file in limits.files() {
-                if !file.is_fresh(limits.clock.now()) {
-                    refresh(Arc::clone(file)).await;
-                }
-            }
+            refresh_all(limits.files(), &limits.clock).await;
             Box::new(move |request: &mut PhaseRequest<'_>| limits.count(request)) as Resumption
         }))
     }
