@@ -1,7 +1,7 @@
 //! The reverse proxy between clients and good upstreams: the messages that reach either side.
 
 use crate::support::h2::{flag, frame, kind, request};
-use crate::support::upstream::{Conn, Upstream, unused_address};
+use crate::support::upstream::{Conn, Upstream, ok, unused_address};
 use crate::support::{Answer, Client, Scratch, Server, Wire, until};
 use rustix::process::Signal;
 use std::sync::{Arc, Barrier};
@@ -15,10 +15,6 @@ fn before(dir: &Scratch, upstream: &Upstream, lines: &str) -> Server {
 
 fn config(url: &str, lines: &str) -> String {
     format!("num-threads: 1\n{lines}\nhosts: {{default: {{paths: {{/: {{proxy.reverse.url: {url}}}}}}}}}\n")
-}
-
-fn ok(content: &str) -> String {
-    format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{content}", content.len())
 }
 
 fn post(fields: &str, content: &str) -> String {

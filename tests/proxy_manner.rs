@@ -2,7 +2,7 @@
 //! together, early data, and upstreams in logs.
 
 use crate::support::tls::{last, s_client};
-use crate::support::upstream::{Conn, Upstream, unused_address};
+use crate::support::upstream::{Conn, Upstream, ok, unused_address};
 use crate::support::{Launch, Scratch, Server, until};
 
 /// The upstream at `/`, with these lines at the top.
@@ -10,10 +10,6 @@ use crate::support::{Launch, Scratch, Server, until};
 fn before(dir: &Scratch, address: &str, lines: &str) -> Server {
     let hosts = format!("hosts: {{default: {{paths: {{/: {{proxy.reverse.url: 'http://{address}'}}}}}}}}");
     Server::config(dir, &format!("num-threads: 1\n{lines}\n{hosts}\n"))
-}
-
-fn ok(content: &str) -> String {
-    format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{content}", content.len())
 }
 
 fn post(fields: &str) -> String {

@@ -4,7 +4,7 @@
 use crate::reload::{GET, assert_reloaded, hosts, path, reload, site, write};
 use crate::support::bench::{measured, total};
 use crate::support::h2::kind;
-use crate::support::upstream::Upstream;
+use crate::support::upstream::{Upstream, ok};
 use crate::support::{Client, Launch, Scratch, Server, Wire, needs_root, until};
 use rustix::process::Signal;
 use std::fs;
@@ -197,10 +197,6 @@ fn a_worker_that_leaves_completes_its_downloads_and_closes_idle_connections() {
     assert_eq!(server.stop(), Some(0));
 }
 
-fn answer(content: &str) -> String {
-    format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{content}", content.len())
-}
-
 #[test]
 fn another_worker_goes_on_with_the_health_checks_of_one_that_leaves() {
     let dir = Scratch::new();
@@ -208,7 +204,7 @@ fn another_worker_goes_on_with_the_health_checks_of_one_that_leaves() {
     // One request for each connection: none is left over for the server that comes after it.
     let upstream = Upstream::scripted(|conn| {
         if conn.request().is_some() {
-            conn.send(answer("up"));
+            conn.send(ok("up"));
         }
     });
     let address = upstream.address.clone();
@@ -237,7 +233,7 @@ fn another_worker_goes_on_with_the_health_checks_of_one_that_leaves() {
     server.until_stderr(&format!("http://{address}: health check failed, removed from the group: "));
     let upstream = Upstream::at(&address, |conn| {
         while conn.request().is_some() {
-            conn.send(answer("back"));
+            conn.send(ok("back"));
         }
     });
     server.until_stderr("health check passed, back in the group");

@@ -1,15 +1,11 @@
 //! Groups of upstreams: names shared by paths, the hashing balancer, backups, limits with a queue, slow
 //! upstreams among good ones.
 
-use crate::support::upstream::{Conn, Upstream, unused_address};
+use crate::support::upstream::{Conn, Upstream, ok, unused_address};
 use crate::support::{Answer, Launch, Scratch, Server, Wire, until};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-
-fn ok(content: &str) -> String {
-    format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{content}", content.len())
-}
 
 /// Upstreams that answer with their number.
 fn numbered(count: usize) -> Vec<Upstream> {

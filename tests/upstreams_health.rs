@@ -2,15 +2,11 @@
 
 use crate::support::dns::Dns;
 use crate::support::peers::{Peer, free_port};
-use crate::support::upstream::{Upstream, unused_address};
+use crate::support::upstream::{Upstream, ok, unused_address};
 use crate::support::{Scratch, Server, missing, until};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-
-fn ok(content: &str) -> String {
-    format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{content}", content.len())
-}
 
 fn config(group: &str, lines: &str) -> String {
     format!("{lines}\nhosts: {{default: {{paths: {{/: {{proxy.reverse.url: {group}}}}}}}}}\n")

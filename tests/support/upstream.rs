@@ -61,6 +61,11 @@ pub(crate) struct Conn {
     seen: Arc<Seen>,
 }
 
+/// A response with this content.
+pub(crate) fn ok(content: &str) -> String {
+    format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{content}", content.len())
+}
+
 impl Upstream {
     /// Every connection follows the script; it is closed when the script ends.
     pub(crate) fn scripted(script: impl Fn(&mut Conn) + Send + Sync + 'static) -> Self {
